@@ -7,6 +7,7 @@ refused before anything is loaded.
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal, Self
 
+from omegaconf import DictConfig, OmegaConf
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ad4edu_train.errors import ConfigError, UserError
@@ -56,6 +57,7 @@ class Data(Group):
     demo_moments: Count
     demo_seed: int
     prompt_view: Literal["text", "keyframe"]
+    prefix_mismatch: Literal["refuse", "append"]
     on_bad_row: Literal["refuse", "drop"]
     exclude_subjects: list[str]
     validation_fraction: Share
@@ -166,6 +168,35 @@ class TrainConfig(Group):
         return self
 
 
+class EvaluateConfig(Group):
+    """Everything `eval/human_agreement.py` reads. `model` and `data` are those of training."""
+
+    checkpoints: list[str]
+    out: str | None
+    model: Model
+    data: Data
+    seed: Annotated[int, Field(ge=0)]
+    threads: Count | None
+
+
+def to_plain(raw: DictConfig) -> dict[str, Any]:
+    """Plain values of a composed config. Raises UserError that names each value still missing (`???`)."""
+    missing = sorted(OmegaConf.missing_keys(raw))
+    if missing:
+        raise UserError("the settings lack values:\n" + "\n".join(f"  {key}: give it as {key}=..." for key in missing))
+    return OmegaConf.to_container(raw, resolve=True)  # type: ignore[return-value]
+
+
+def refuse_multirun(arguments: list[str]) -> None:
+    """Hydra's --multirun would train one setting after another in one process; sweeps are separate jobs here."""
+    if {"-m", "--multirun"} & set(arguments):
+        raise UserError(
+            "--multirun is off: one process per setting keeps memory, seeds and failures apart. Run one command a setting "
+            "(`for beta in 0.05 0.1 0.3; do python train_dpo.py dpo.beta=$beta; done`), or submit them to a cluster as one sweep "
+            "with slurm/submit.py (sweep: dpo.beta=0.05,0.1,0.3)."
+        )
+
+
 def parse(schema: type[BaseModel], raw: dict[str, Any]) -> Any:
     """A checked config from plain values. Raises UserError that names every bad key at once."""
     try:
@@ -205,7 +236,9 @@ def _suggest(schema: type[BaseModel], key: str) -> str:
     keys = keys_of(schema)
     last = key.rpartition(".")[2]
     close = get_close_matches(key, keys, n=3, cutoff=0.6)
-    close += [known for known in keys if get_close_matches(last, [known.rpartition(".")[2]], cutoff=0.75) and known not in close]
+    close += [
+        known for known in keys if get_close_matches(last, [known.rpartition(".")[2]], cutoff=0.75) and known not in close
+    ]
     return f"Did you mean {' or '.join(close[:3])}?" if close else "See `python train_dpo.py --cfg job` for all keys"
 
 

@@ -12,7 +12,8 @@ from ad4edu_train.data.rows import ChatPrompt, HumanPair, PreferencePair
 from ad4edu_train.data.sources import DataFiles, locate
 from ad4edu_train.errors import DataError
 
-ADVICE = "Mend the files, or leave these rows out with data.on_bad_row=drop (counted in run.json). A leak is never dropped silently: mend it."
+ADVICE = "Mend the files, or leave these rows out with data.on_bad_row=drop (counted in run.json)."
+LEAK_ADVICE = "Leaking rows are not dropped by data.on_bad_row: a split that leaks must be built again."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,7 @@ def load_corpus(data: Data) -> Corpus:
         revision=data.revision,
     )
     found = inspect(files, keep=frozenset({"train", "test_human", "prompts"}))
+    found.problems.leaks().raise_if_any(LEAK_ADVICE)
     if data.on_bad_row == "refuse":
         found.problems.raise_if_any(ADVICE)
     return Corpus(
@@ -93,6 +95,8 @@ def seen_in_sft(source: str | None, test: list[HumanPair]) -> dict[str, str]:
     for record in read_records(Path(source)):
         prompt_id = getattr(record, "values", {}).get("prompt_id")
         if not isinstance(prompt_id, str):
-            raise DataError(f"{source}, row {record.row}: no prompt_id, so what the SFT run saw cannot be compared with test_human.")
+            raise DataError(
+                f"{source}, row {record.row}: no prompt_id, so what the SFT run saw cannot be compared with test_human."
+            )
         seen.add(fingerprint(prompt_id))
     return {pair.pair_id: "seen" if fingerprint(pair.prompt_id) in seen else "unseen" for pair in test}

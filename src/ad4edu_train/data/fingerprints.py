@@ -18,7 +18,14 @@ def fingerprint(*texts: str) -> int:
 def content_fingerprint(pair: Pair) -> int:
     """What `train_prefs` and `dpo_train`, or `test_human` and `human_val_400`, must have in common for a pair."""
     return fingerprint(
-        pair.moment_id, pair.prompt_id, pair.lecture, pair.type, pair.axis, pair.label_source or "", pair.first.ad, pair.second.ad
+        pair.moment_id,
+        pair.prompt_id,
+        pair.lecture,
+        pair.type,
+        pair.axis,
+        pair.label_source or "",
+        pair.first.ad,
+        pair.second.ad,
     )
 
 

@@ -31,7 +31,9 @@ NOT_TRAINED = "an eligible row of dpo_train.jsonl is not in train_prefs" + REBUI
 NOT_IN_VAL = "the row of test_human is not in human_val_400.jsonl" + REBUILD
 NOT_IN_TEST = "the row of human_val_400.jsonl is not in test_human" + REBUILD
 NO_PROMPT = "the moment has no row in dpo_prompts.jsonl\nIt could not be sampled or trained with its keyframes."
-PROMPT_DIFFERS = "dpo_prompts.jsonl has this moment under another prompt_id\nText and keyframe prompt would not be of one moment."
+PROMPT_DIFFERS = (
+    "dpo_prompts.jsonl has this moment under another prompt_id\nText and keyframe prompt would not be of one moment."
+)
 
 PARSERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     # test_human first: the leakage guard must know it before the training pairs pass.
@@ -101,9 +103,7 @@ def inspect(files: DataFiles, *, keep: frozenset[str] = frozenset()) -> Inspecti
     return found
 
 
-def read_rows(
-    path: Path, parse: Callable[[dict[str, Any]], Any], problems: Problems
-) -> Iterator[tuple[int, Any]]:
+def read_rows(path: Path, parse: Callable[[dict[str, Any]], Any], problems: Problems) -> Iterator[tuple[int, Any]]:
     """(row, typed row) of a table; rows that cannot be read or typed go to `problems`."""
     for record in read_records(path):
         problems.rows_read[path] = problems.rows_read.get(path, 0) + 1

@@ -53,6 +53,11 @@ class Problems:
                 yield f"  and {len(places) - ROWS_SHOWN} more, up to row {places[-1].row}"
             yield from advice
 
+    def leaks(self) -> "Problems":
+        """Those that share something with the test set: they are never dropped, only mended."""
+        kinds = {key: places for key, places in self.found.items() if key[1].startswith("leak:")}
+        return Problems(self.rows_read, kinds)
+
     def raise_if_any(self, advice: str) -> None:
         if self:
             raise DataError("\n".join([*self.lines(), advice]))

@@ -123,9 +123,7 @@ def candidate_pair(values: dict[str, Any]) -> CandidatePair:
         for name, value in values.items()
         if isinstance(value, bool) and name not in ("train_eligible", "cross_family")
     }
-    return CandidatePair(
-        **_pair(values, "chosen", "rejected"), train_eligible=_boolean(values, "train_eligible"), flags=flags
-    )
+    return CandidatePair(**_pair(values, "chosen", "rejected"), train_eligible=_boolean(values, "train_eligible"), flags=flags)
 
 
 def human_pair(values: dict[str, Any]) -> HumanPair:

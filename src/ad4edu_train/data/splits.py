@@ -34,7 +34,9 @@ def split_pairs(
     unknown = [subject for subject in exclude_subjects if subject not in known]
     if unknown:
         raise ConfigError(
-            "data.exclude_subjects", unknown, f"subjects of the lecture -> subject map ({', '.join(sorted(known)) or 'none given'})"
+            "data.exclude_subjects",
+            unknown,
+            f"subjects of the lecture -> subject map ({', '.join(sorted(known)) or 'none given'})",
         )
     kept = [pair for pair in pairs if subjects.get(pair.lecture) not in exclude_subjects]
     held = [_share(pair.moment_id if by == "moment" else pair.lecture, seed) < validation_fraction for pair in kept]

@@ -1,0 +1,55 @@
+"""What `demo` stands for in a config: the bundled model's folder and a synthetic corpus, made in the user's cache when first asked."""
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TypeVar
+
+from ad4edu_train.config import Data, EvaluateConfig, Model, TrainConfig
+from ad4edu_train.demo.model import cache_root, unpack_model
+
+DEMO = "demo"
+Config = TypeVar("Config", TrainConfig, EvaluateConfig)
+
+
+def resolve(config: Config) -> Config:
+    """The config with `model.path: demo` and `data.root: demo` replaced by folders."""
+    changes: dict[str, Model | Data] = {}
+    if config.model.path == DEMO:
+        changes["model"] = config.model.model_copy(update={"path": str(unpack_model())})
+    if config.data.root == DEMO:
+        corpus = demo_corpus(config.data.demo_moments, config.data.demo_seed)
+        changes["data"] = config.data.model_copy(update={"root": str(corpus)})
+    return config.model_copy(update=changes)
+
+
+def demo_corpus(moments: int, seed: int) -> Path:
+    """Folder of the synthetic corpus of that size and seed, written on the first call."""
+    folder = cache_root() / f"corpus-{generator_version()}-{moments}-{seed}"
+    if not folder.is_dir():
+        from ad4edu_train.demo.corpus import Settings
+        from ad4edu_train.demo.write import write_corpus
+
+        print(f"Writing the synthetic corpus ({moments} test moments, seed {seed}) to {folder} (once) ...", flush=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=folder.parent))
+        write_corpus(work / folder.name, Settings(moments=moments, seed=seed))
+        try:
+            (work / folder.name).rename(folder)
+        except OSError:  # another process was first; the same seed gave it the same bytes
+            if not folder.is_dir():
+                raise
+        shutil.rmtree(work)
+    return folder
+
+
+def generator_version() -> str:
+    """Eight hex digits of the generator's own files, so that a cached corpus of an older generator is never taken."""
+    import hashlib
+
+    digest = hashlib.sha256()
+    here = Path(__file__).parent
+    for path in sorted(path for pattern in ("**/*.py", "**/*.yaml") for path in here.glob(pattern)):
+        if path.name not in ("resolve.py", "model.py", "audit.py", "__main__.py"):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]

@@ -1,0 +1,91 @@
+"""A model that can be asked: base weights, an adapter merged or laid over them, and the tokenizer."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ad4edu_train.config import Model
+from ad4edu_train.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+def public_name(path: str) -> str:
+    """A model's name without the folder it lies in: hub ids stay, local paths keep their last part."""
+    return Path(path).name if Path(path).is_dir() else path
+
+
+def load_tokenizer(model: Model) -> "PreTrainedTokenizerBase":
+    """The tokenizer with a chat template; a missing pad token becomes the end token."""
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model.path, revision=model.revision)
+    except (OSError, ValueError) as error:
+        raise _not_found(model.path, error) from None
+    if not tokenizer.chat_template:
+        raise UserError(
+            f"model.path={public_name(model.path)}: its tokenizer has no chat template, so prompts cannot be rendered as they "
+            "are sampled. Use an instruction-tuned model."
+        )
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return tokenizer
+
+
+def load_base(model: Model) -> "PreTrainedModel":
+    """Base weights in `model.dtype`; with `model.adapter`, that adapter merged into them.
+
+    Raises UserError when the weights are not at hand or the adapter does not fit them.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    try:
+        base = AutoModelForCausalLM.from_pretrained(
+            model.path,
+            revision=model.revision,
+            dtype=getattr(torch, model.dtype),
+            attn_implementation=model.attention,
+            use_safetensors=True,
+        )
+    except (OSError, ValueError, ImportError) as error:
+        raise _not_found(model.path, error) from None
+    if model.adapter:
+        base = lay_adapter(base, Path(model.adapter)).merge_and_unload()
+    # What is saved beside an adapter names its base by this; a user's folder names do not belong there.
+    base.config._name_or_path = public_name(model.path)
+    return base
+
+
+def lay_adapter(base: "PreTrainedModel", adapter: Path):  # type: ignore[no-untyped-def]
+    """A PeftModel of `base` with the adapter of a folder. Raises UserError when a tensor of it finds no place in the base."""
+    from peft import PeftModel
+
+    if not (adapter / "adapter_model.safetensors").is_file():
+        raise UserError(f"{adapter} holds no adapter_model.safetensors, so it is no LoRA adapter that can be loaded.")
+    policy = PeftModel.from_pretrained(base, adapter)
+    _refuse_inert(policy, adapter)
+    return policy.eval()
+
+
+def _refuse_inert(policy, adapter: Path) -> None:  # type: ignore[no-untyped-def]
+    from safetensors import safe_open
+
+    with safe_open(adapter / "adapter_model.safetensors", framework="pt") as tensors:
+        saved = {name.replace(".weight", "") for name in tensors.keys()}  # noqa: SIM118 (no mapping)
+    live = {name.replace(".default", "").replace(".weight", "") for name, _ in policy.named_parameters() if "lora_" in name}
+    if saved != live:
+        lost = sorted(saved - live)[:3]
+        raise UserError(
+            f"{adapter}: {len(saved - live)} of its {len(saved)} tensors have no place in the base model (e.g. {', '.join(lost)}). "
+            "It was trained on another architecture, and would silently change nothing."
+        )
+
+
+def _not_found(path: str, error: Exception) -> UserError:
+    reason = str(error).splitlines()[0]
+    return UserError(
+        f"model.path={path} cannot be loaded: {reason} Give a folder with config.json and safetensors weights, or a hub id that is "
+        "in the local cache or can be fetched (HF_TOKEN for gated models; HF_HUB_OFFLINE unset)."
+    )

@@ -1,0 +1,84 @@
+"""TRL's DPOTrainer on pairs that were rendered beforehand, and its arguments from our settings."""
+
+from pathlib import Path
+from typing import Any
+
+from datasets import Dataset
+from trl import DPOConfig, DPOTrainer
+
+from ad4edu_train.config import Dpo, TrainConfig, Trainer
+from ad4edu_train.training.preflight import RenderedPair
+
+
+class PairTrainer(DPOTrainer):
+    """DPOTrainer that takes token ids as they were checked, instead of rendering the conversations again."""
+
+    def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
+        return dataset
+
+
+def token_dataset(pairs: list[RenderedPair]) -> Dataset:
+    """The columns that TRL's collator reads: prompt_ids, chosen_ids, rejected_ids."""
+    return Dataset.from_dict(
+        {
+            "prompt_ids": [list(item.first.prompt_ids) for item in pairs],
+            "chosen_ids": [list(item.first.completion_ids) for item in pairs],
+            "rejected_ids": [list(item.second.completion_ids) for item in pairs],
+        }
+    )
+
+
+def trl_arguments(config: TrainConfig, folder: Path, use_cpu: bool) -> DPOConfig:
+    """Every setting that TRL is given; what is not named here is TRL's default. Nothing is truncated and nothing is reported."""
+    trainer = config.trainer
+    return DPOConfig(
+        output_dir=str(folder),
+        use_cpu=use_cpu,
+        max_length=None,
+        report_to="none",
+        disable_tqdm=True,
+        remove_unused_columns=True,
+        logging_strategy="steps",
+        logging_first_step=True,
+        eval_strategy="no",
+        **_dpo_arguments(config.dpo),
+        **_trainer_arguments(trainer),
+    )
+
+
+def _dpo_arguments(dpo: Dpo) -> dict[str, Any]:
+    optional = {"f_alpha_divergence_coef": dpo.f_alpha, "discopop_tau": dpo.discopop_tau}
+    return {
+        "loss_type": list(dpo.loss),
+        "loss_weights": dpo.loss_weights,
+        "beta": dpo.beta,
+        "label_smoothing": dpo.label_smoothing,
+        "ld_alpha": dpo.ld_alpha,
+        "f_divergence_type": dpo.f_divergence,
+        "use_weighting": dpo.weighting,
+        **{name: value for name, value in optional.items() if value is not None},
+    }
+
+
+def _trainer_arguments(trainer: Trainer) -> dict[str, Any]:
+    return {
+        "seed": trainer.seed,
+        "data_seed": trainer.seed,
+        "learning_rate": trainer.learning_rate,
+        "lr_scheduler_type": trainer.scheduler,
+        "warmup_steps": trainer.warmup_steps,
+        "weight_decay": trainer.weight_decay,
+        "max_grad_norm": trainer.max_grad_norm,
+        "num_train_epochs": trainer.epochs,
+        "max_steps": trainer.max_steps or -1,
+        "per_device_train_batch_size": trainer.batch_size,
+        "gradient_accumulation_steps": trainer.accumulation,
+        "bf16": trainer.precision == "bf16",
+        "gradient_checkpointing": trainer.gradient_checkpointing,
+        "precompute_ref_log_probs": trainer.precompute_reference,
+        "disable_dropout": trainer.disable_dropout,
+        "logging_steps": trainer.log_every,
+        "save_strategy": "steps",
+        "save_steps": trainer.save_every,
+        "save_total_limit": trainer.keep_checkpoints,
+    }
