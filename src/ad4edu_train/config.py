@@ -160,7 +160,12 @@ class TrainConfig(Group):
     tracker: Tracker
 
     @model_validator(mode="after")
-    def _nothing_ignored(self) -> Self:
+    def _fits_together(self) -> Self:
+        if self.trainer.precompute_reference and (self.model.dtype, self.trainer.precision) != ("float32", "fp32"):
+            raise ValueError(
+                "trainer.precompute_reference=true needs model.dtype=float32 and trainer.precision=fp32: in bfloat16, log-probs computed "
+                "beforehand differ from the policy's by up to half a nat a pair at step 0"
+            )
         if self.lora.dropout and self.trainer.disable_dropout:
             raise ValueError(
                 f"lora.dropout={self.lora.dropout} would be ignored: trainer.disable_dropout is true. Set one of them to 0 or false"

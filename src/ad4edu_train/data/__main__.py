@@ -1,8 +1,7 @@
-"""`python -m ad4edu_train.data describe SOURCE`: the card's tables of a data set, and each figure that differs from the card."""
+"""`python -m ad4edu_train.data describe SOURCE`: the card's tables of a data set, and where they differ from the card."""
 
 import argparse
 from collections.abc import Iterable
-from pathlib import Path
 
 from ad4edu_train.errors import plain_errors
 
@@ -25,10 +24,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run_describe(source: str, subjects: str | None, revision: str | None, expect_card: bool) -> int:
+    from ad4edu_train.data.inspection import PARSERS
     from ad4edu_train.data.problems import Problems
     from ad4edu_train.data.sources import locate
+    from ad4edu_train.errors import DataError
 
     files = locate(*_place(source, subjects), revision=revision)
+    if not any(files[name] for name in (*PARSERS, "datasmith")):
+        raise DataError(f"{source} holds no table of pairs, so there is nothing to describe. See docs/data_contract.md.")
     if files.synthetic:
         print("SYNTHETIC DATA: written by a generator, with synthetic raters. No figure below speaks of people.\n")
     problems = Problems()
@@ -61,14 +64,14 @@ def run_describe(source: str, subjects: str | None, revision: str | None, expect
 def _place(source: str, subjects: str | None) -> tuple[str | None, dict[str, str | None]]:
     """(root, overrides) for a folder or hub id, or for one file of pairs, told apart by its columns."""
     overrides: dict[str, str | None] = {"subjects": subjects}
-    path = Path(source).expanduser()
-    if not path.is_file():
-        return source, overrides
     from ad4edu_train.data.files import Record, read_records
+    from ad4edu_train.data.sources import local_path
     from ad4edu_train.errors import DataError
 
-    first = next(iter(read_records(path)), None)
-    columns = first.values if isinstance(first, Record) else {}
+    if not local_path(source).is_file():
+        return source, overrides
+    first = next((record for record in read_records(local_path(source)) if isinstance(record, Record)), None)
+    columns = first.values if first else {}
     for column, name in (
         ("option_a", "test_human"),
         ("train_eligible", "candidates"),
@@ -78,8 +81,9 @@ def _place(source: str, subjects: str | None) -> tuple[str | None, dict[str, str
         if column in columns:
             return None, overrides | {name: source}
     raise DataError(
-        f"{source} is no table of pairs that a card describes: it has none of the columns option_a, chosen, smith_messages. "
-        "See docs/data_contract.md."
+        f"{source} is no table of pairs that a card describes: "
+        + ("it has none of the columns option_a, chosen, smith_messages." if first else "no row of it can be read.")
+        + " See docs/data_contract.md."
     )
 
 
@@ -87,7 +91,8 @@ def _print_tables(tables: Iterable) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    # Names in the data are text, not markup: "[/b]" is a name like any other.
+    console = Console(highlight=False, markup=False, emoji=False)
     for table in tables:
         grid = Table(title=table.title, caption=table.note or None, title_justify="left", caption_justify="left")
         for number, column in enumerate(table.columns):

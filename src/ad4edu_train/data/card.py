@@ -47,14 +47,14 @@ BY_STRATUM = {"controlled": 250, "natural_decided": 100, "natural_flip": 50}
 SAME_FAMILY_NATURAL = 53
 
 JUDGE = (
-    "Judge, as the card reports it (pooled over both judge runs, n = 2,961 pairs): 14.7 % of verdicts reversed under order swap "
-    "[13.5, 16.0] and are excluded; the longer side wins 56.9 % [54.6, 59.2] of cross-family decided pairs; the judge's own family "
-    "wins 54.9 % against Claude's 67.0 %."
+    "Judge, as the card reports it (pooled over both judge runs, n = 2,961 pairs): 14.7 % of verdicts reversed under order "
+    "swap [13.5, 16.0] and are excluded; the longer side wins 56.9 % [54.6, 59.2] of cross-family decided pairs; the judge's "
+    "own family wins 54.9 % against Claude's 67.0 %."
 )
 SUBJECT_NOTE = (
     "The card claims six subjects and tables five. It says that MATHEMATICS, DENTAL and MACHINE LEARNING are held out whole; "
-    "subjects of that name with training pairs above are, on the card, the reviewed lecture-level exceptions of TRAIN_OVERRIDE. "
-    "No claim about new courses follows from these splits: use data.exclude_subjects for a true course holdout."
+    "subjects of that name with training pairs above are, on the card, the reviewed lecture-level exceptions of "
+    "TRAIN_OVERRIDE. No claim about new courses follows from these splits: use data.exclude_subjects for a true course holdout."
 )
 
 # language: (comparisons, judgments)
@@ -75,3 +75,5 @@ DATASMITH_TOTAL = (2295, 2317)
 # Nemotron Instruction Following Chat, Dolci Instruct SFT; the column may hold other spellings, so the counts are compared.
 DATASMITH_SOURCES = (1554, 741)
 DATASMITH_EVALUATORS = 24
+# On the card "per comparison"; each evaluator's duration_ms counts once.
+DATASMITH_MEDIAN_MINUTES = 4.2

@@ -4,8 +4,8 @@ import hashlib
 import unicodedata
 from collections.abc import Iterator
 
-from ad4edu_train.data.rows import HumanPair, Pair
-from ad4edu_train.data.vocabulary import AXES, CHOICES, LABEL_SOURCES, SOURCES, STRATA, TYPES
+from ad4edu_train.data.rows import HumanPair, Pair, shown
+from ad4edu_train.data.vocabulary import AXES, CHOICES, COMPONENTS, LABEL_SOURCES, SOURCES, STRATA, TYPES
 
 # Each kind: what is wrong; on the next line why it matters and what to do.
 PROMPT_ID = (
@@ -23,10 +23,16 @@ WINNER = (
     "human_winner is not what the rater columns give (majority of those who decided; a tie is no vote; an even split is null)\n"
     "Agreement would be measured against a label that no rater majority gave."
 )
-CHOICE = "a rater column is none of option_a, option_b, tie, null\nA vote that cannot be read must not be guessed."
+CHOICE = (
+    "a rater column is none of option_a, option_b, tie, null (human_winner: no tie)\n"
+    "A vote that cannot be read must not be guessed."
+)
 UNREADABLE = "the row cannot be read\nMend or remove the line; nothing is skipped silently."
 SHAPE = "a column is missing or has the wrong type\nSee docs/data_contract.md for the columns."
+REPEATED_MOMENT = "the moment stands on an earlier row too, with the same prompt_id\nA prompt must be sampled and joined once."
 DIRECTION = "train_eligible is true, but has_direction is false\nAn eligible pair needs a chosen side."
+
+_COMPONENTS = frozenset(COMPONENTS)
 
 
 def check_pair(pair: Pair) -> Iterator[tuple[str, str]]:
@@ -58,6 +64,8 @@ def unknown_values(pair: Pair) -> Iterator[tuple[str, str]]:
         yield "label_source", str(pair.label_source)
     if isinstance(pair, HumanPair) and pair.stratum not in STRATA:
         yield "stratum", pair.stratum
+    for name in {*(pair.first.components or {}), *(pair.second.components or {})} - _COMPONENTS:
+        yield "components", name
 
 
 def majority(choices: list[str | None]) -> str | None:
@@ -75,6 +83,8 @@ def sha256_text(text: str) -> str:
 def explain_prompt_id(prompt: str, prompt_id: str) -> str:
     """Which harmless-looking change of the prompt would give the shipped id."""
     unix = prompt.replace("\r\n", "\n")
+    if prompt_id.lower() == sha256_text(prompt):
+        return "only the case of its hex digits differs"
     variants = {
         "only line ends differ": (unix, unix.replace("\n", "\r\n")),
         "only the Unicode form differs": tuple(unicodedata.normalize(form, prompt) for form in ("NFC", "NFD", "NFKC", "NFKD")),
@@ -98,7 +108,9 @@ def text_difference(text: str, expected: str) -> str:
 
 
 def _check_labels(pair: HumanPair) -> Iterator[tuple[str, str]]:
-    unreadable = [f"{rater} is {vote!r}" for rater, vote in pair.raters.items() if vote not in (*CHOICES, None)]
+    unreadable = [f"{rater} is {shown(vote)}" for rater, vote in pair.raters.items() if vote not in (*CHOICES, None)]
+    if pair.human_winner not in ("option_a", "option_b", None):
+        unreadable.append(f"human_winner is {shown(pair.human_winner)}")
     if unreadable:
         yield CHOICE, ", ".join(unreadable)
         return

@@ -2,14 +2,16 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ad4edu_train.config import Data
-from ad4edu_train.data.files import read_records
+from ad4edu_train.data.files import Record, read_records
 from ad4edu_train.data.fingerprints import fingerprint
-from ad4edu_train.data.inspection import Inspection, inspect
+from ad4edu_train.data.inspection import Inspection, inspect, read_rows
 from ad4edu_train.data.lectures import read_subjects
-from ad4edu_train.data.rows import ChatPrompt, HumanPair, PreferencePair
-from ad4edu_train.data.sources import DataFiles, locate
+from ad4edu_train.data.problems import Problems
+from ad4edu_train.data.rows import ChatPrompt, HumanPair, PreferencePair, RowError
+from ad4edu_train.data.sources import DataFiles, local_path, locate
 from ad4edu_train.errors import DataError
 
 ADVICE = "Mend the files, or leave these rows out with data.on_bad_row=drop (counted in run.json)."
@@ -51,6 +53,8 @@ def load_corpus(data: Data) -> Corpus:
         keyframes=data.keyframes,
         revision=data.revision,
     )
+    for path in files["train"]:
+        _refuse_label_columns(path)
     found = inspect(files, keep=frozenset({"train", "test_human", "prompts"}))
     found.problems.leaks().raise_if_any(LEAK_ADVICE)
     if data.on_bad_row == "refuse":
@@ -67,21 +71,28 @@ def load_corpus(data: Data) -> Corpus:
 
 
 def refuse_test_labels(data: Data) -> None:
-    """Only `train_prefs` trains: refuse a training source that is the human test set, or that carries human or machine labels."""
+    """Only `train_prefs` trains: refuse a training source that is the human test set, or that carries its labels.
+
+    Looks at single files only; `load_corpus` looks at whatever a folder or the hub holds.
+    """
     if data.train is None:
         return
     if data.train == data.test_human:
         raise DataError("data.train is data.test_human: the human labels are for evaluation and never train.")
-    path = Path(data.train)
+    path = local_path(data.train)
     if path.is_file():
-        first = next(read_records(path), None)
-        columns = set(getattr(first, "values", {}))
-        labels = sorted(name for name in columns if name.startswith(("rater_", "machine_", "human_winner", "option_a")))
-        if labels:
-            raise DataError(
-                f"data.train={data.train} has the columns {', '.join(labels)}: it is a test_human table. Human labels are for "
-                "evaluation, machine_* columns are never labels, and neither trains."
-            )
+        _refuse_label_columns(path)
+
+
+def _refuse_label_columns(path: Path) -> None:
+    first = next((record for record in read_records(path) if isinstance(record, Record)), None)
+    columns = first.values if first else {}
+    labels = sorted(name for name in columns if name.startswith(("rater_", "machine_", "human_winner", "option_")))
+    if labels:
+        raise DataError(
+            f"{path}, the training table, has the columns {', '.join(labels)}: these belong to test_human. Human labels are "
+            "for evaluation, machine_* columns are never labels, and neither trains. Give train_prefs as data.train."
+        )
 
 
 def seen_in_sft(source: str | None, test: list[HumanPair]) -> dict[str, str]:
@@ -91,12 +102,16 @@ def seen_in_sft(source: str | None, test: list[HumanPair]) -> dict[str, str]:
     """
     if source is None:
         return {pair.pair_id: "unchecked" for pair in test}
-    seen = set()
-    for record in read_records(Path(source)):
-        prompt_id = getattr(record, "values", {}).get("prompt_id")
-        if not isinstance(prompt_id, str):
-            raise DataError(
-                f"{source}, row {record.row}: no prompt_id, so what the SFT run saw cannot be compared with test_human."
-            )
-        seen.add(fingerprint(prompt_id))
+    problems, path = Problems(), local_path(source)
+    seen = {fingerprint(prompt_id) for _, prompt_id in read_rows(path, _sft_prompt_id, problems)}
+    problems.raise_if_any(
+        "What the SFT run saw cannot be compared with test_human. Mend data.sft, or set it to null (unchecked)."
+    )
     return {pair.pair_id: "seen" if fingerprint(pair.prompt_id) in seen else "unseen" for pair in test}
+
+
+def _sft_prompt_id(values: dict[str, Any]) -> str:
+    prompt_id = values.get("prompt_id")
+    if not isinstance(prompt_id, str):
+        raise RowError("column prompt_id is missing, null or no text")
+    return prompt_id

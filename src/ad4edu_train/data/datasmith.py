@@ -8,11 +8,11 @@ from statistics import median
 from typing import Any
 
 from ad4edu_train.data import card, checks
-from ad4edu_train.data.describe import Difference, Table
+from ad4edu_train.data.describe import Cells, Difference, Table
 from ad4edu_train.data.inspection import read_rows
 from ad4edu_train.data.messages import MessageError, read_messages
 from ad4edu_train.data.problems import Problems
-from ad4edu_train.data.rows import RowError
+from ad4edu_train.data.rows import RowError, shown
 
 ASPECTS = ("naturalness", "cultural_appropriateness", "instruction_following", "coherence", "overall")
 PREFERENCES = ("strong_smith", "smith", "teacher", "strong_teacher", "tie_both_good", "tie_both_bad")
@@ -58,6 +58,9 @@ class Comparisons:
     def judgments(self) -> int:
         return self.judgments_by_language.total()
 
+    def median_minutes(self) -> float | None:
+        return round(median(self.durations_ms) / MINUTE_MS, 1) if self.durations_ms else None
+
     def add(self, row: Comparison) -> None:
         self.comparisons += 1
         self.by_language[row.language] += 1
@@ -100,27 +103,28 @@ def read_comparisons(paths: list[Path], problems: Problems) -> Iterator[tuple[Pa
 
 
 def tables(found: Comparisons) -> Iterator[Table]:
-    rows: list[tuple[str | int, ...]] = [
+    rows: list[Cells] = [
         (language, found.by_language[language], found.judgments_by_language[language]) for language in sorted(found.by_language)
     ]
     rows.append(("all", found.comparisons, found.judgments))
-    minutes = f"{median(found.durations_ms) / MINUTE_MS:.1f}" if found.durations_ms else "-"
+    minutes = found.median_minutes()
     note = (
-        f"Evaluators: {len(found.annotators)}. Median time a judgment: {minutes} min. "
+        f"Evaluators: {len(found.annotators)}. Median time a judgment: {'-' if minutes is None else minutes} min. "
         f"Comparisons with more than one judgment: {found.judged_twice}."
     )
     yield Table("Languages", ("language", "comparisons", "judgments"), rows, note)
     yield Table("Sources", ("source", "comparisons"), sorted(found.by_source.items()))
-    preferences = [(aspect, *(found.preferences[aspect, value] for value in PREFERENCES)) for aspect in ASPECTS]
+    preferences: list[Cells] = [(aspect, *(found.preferences[aspect, value] for value in PREFERENCES)) for aspect in ASPECTS]
     yield Table("Preferences (judgments)", ("aspect", *PREFERENCES), preferences)
 
 
 def card_differences(found: Comparisons) -> Iterator[Difference]:
     """Each figure of the DataSmith card that the data differ from."""
-    figures = [
+    figures: list[tuple[str, float, float]] = [
         ("comparisons", card.DATASMITH_TOTAL[0], found.comparisons),
         ("judgments", card.DATASMITH_TOTAL[1], found.judgments),
         ("evaluators", card.DATASMITH_EVALUATORS, len(found.annotators)),
+        ("median minutes a judgment", card.DATASMITH_MEDIAN_MINUTES, found.median_minutes() or 0),
     ]
     for language, (comparisons, judgments) in card.DATASMITH_LANGUAGES.items():
         figures.append((f"{language}, comparisons", comparisons, found.by_language[language]))
@@ -138,23 +142,30 @@ def _judgment(annotation: Any) -> Judgment:
     for aspect in ASPECTS:
         value = annotation.get(f"preference_{aspect}")
         if value not in PREFERENCES:
-            raise RowError(f"preference_{aspect} is {value!r}; expected one of {', '.join(PREFERENCES)}")
+            raise RowError(f"preference_{aspect} is {shown(value)}; expected one of {', '.join(PREFERENCES)}")
         preferences[aspect] = value
     duration = annotation.get("duration_ms")
-    if isinstance(duration, bool) or not isinstance(duration, int):
-        raise RowError(f"duration_ms is {duration!r}, not milliseconds")
+    if isinstance(duration, bool) or not isinstance(duration, int) or not 0 <= duration < 1e12:
+        raise RowError(f"duration_ms is {shown(duration)}, not milliseconds")
     return Judgment(
         annotator_id=_text(annotation, "annotator_id"),
         session_id=_text(annotation, "session_id"),
         duration_ms=duration,
         preferences=preferences,
-        comment=annotation.get("comment") or "",
-        instance_feedback=annotation.get("instance_feedback") or "",
+        comment=_text_or_empty(annotation, "comment"),
+        instance_feedback=_text_or_empty(annotation, "instance_feedback"),
     )
 
 
 def _text(values: dict[str, Any], name: str) -> str:
     value = values.get(name)
     if not isinstance(value, str) or not value:
-        raise RowError(f"{name} is {value!r}, not text")
+        raise RowError(f"{name} is {shown(value)}, not text")
     return value
+
+
+def _text_or_empty(values: dict[str, Any], name: str) -> str:
+    value = values.get(name)
+    if value is not None and not isinstance(value, str):
+        raise RowError(f"{name} is {shown(value)}, not text")
+    return value or ""

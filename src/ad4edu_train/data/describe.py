@@ -1,12 +1,14 @@
 """The card's tables, from the data: what `python -m ad4edu_train.data describe` prints. Pure: tallies in, tables out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ad4edu_train.data import card
 from ad4edu_train.data.inspection import Inspection
 from ad4edu_train.data.tally import Tally
 from ad4edu_train.data.vocabulary import AXES, LABEL_SOURCES, RATERS, STRATA, TYPES, UNKNOWN_SUBJECT
+
+Cells = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -15,7 +17,7 @@ class Table:
 
     title: str
     columns: tuple[str, ...]
-    rows: list[tuple[str | int, ...]]
+    rows: Sequence[Cells]
     note: str = ""
 
 
@@ -24,8 +26,8 @@ class Difference:
     """A figure of the card that the data do not have."""
 
     figure: str
-    on_card: int
-    found: int
+    on_card: float
+    found: float
 
 
 def tables(found: Inspection) -> Iterator[Table]:
@@ -38,6 +40,7 @@ def tables(found: Inspection) -> Iterator[Table]:
     if test.pairs:
         yield _strata(test)
         yield _raters(test)
+    if train.pairs and test.pairs:
         yield _seen_lectures(train, test)
     if train.judged:
         yield _judge(train, found.tallies.get("candidates"))
@@ -57,8 +60,8 @@ def card_differences(found: Inspection) -> Iterator[Difference]:
     ):
         tally = found.tallies.get("train" if split == "train_prefs" else split, Tally())
         yield from _compare(f"{split}, all", totals, (len(tally.lectures()), tally.moments, tally.pairs))
-        for subject, figures in by_subject.items():
-            yield from _compare(f"{split}, {subject}", figures, _subject_figures(tally, subject))
+        for subject, expected in by_subject.items():
+            yield from _compare(f"{split}, {subject}", expected, _subject_figures(tally, subject))
     train, test = found.tallies.get("train", Tally()), found.tallies.get("test_human", Tally())
     figures: list[tuple[str, int, int]] = [("lectures in both splits", card.SHARED_LECTURES, len(found.shared_lectures()))]
     for name, (pairs, moments, test_pairs) in card.BY_TYPE.items():
@@ -95,7 +98,7 @@ def _subjects(train: Tally, test: Tally) -> Table:
     note = card.SUBJECT_NOTE
     if UNKNOWN_SUBJECT in subjects:
         note = "No subject is known for some lectures: the card has no subject column, give a map with data.subjects. " + note
-    columns = ("subject", "train lectures", "moments", "pairs", "test lectures", "moments", "pairs")
+    columns = ("subject", "train lectures", "train moments", "train pairs", "test lectures", "test moments", "test pairs")
     return Table("Subjects", columns, [*rows, total], note)
 
 
@@ -112,7 +115,7 @@ def _by(title: str, column: str, known: tuple[str, ...], train: Tally, test: Tal
         for value in values
         if train.by[column, value] or test.by[column, value] or (value in known and value != "none")
     ]
-    return Table(title, (column, "train pairs", "moments", "test pairs", "moments"), rows, note)
+    return Table(title, (column, "train pairs", "train moments", "test pairs", "test moments"), rows, note)
 
 
 def _strata(test: Tally) -> Table:
@@ -124,7 +127,7 @@ def _strata(test: Tally) -> Table:
 def _raters(test: Tally) -> Table:
     names = [*RATERS, *sorted({column for column, _ in test.by if column.startswith("machine_")}), "winner"]
     choices = ("option_a", "option_b", "tie", "none")
-    rows = [(name, *(test.by[name, choice] for choice in choices)) for name in names]
+    rows: list[Cells] = [(name, *(test.by[name, choice] for choice in choices)) for name in names]
     pending = test.by["labels_pending", "true"]
     note = f"winner: majority of those who decided, none on an even split. Pairs with labels pending: {pending}."
     return Table("Rater coverage of test_human (pairs)", ("rater", *choices), rows, note)

@@ -6,7 +6,7 @@ from array import array
 
 import numpy as np
 
-from ad4edu_train.data.rows import Pair
+from ad4edu_train.data.rows import HumanPair, Pair
 
 
 def fingerprint(*texts: str) -> int:
@@ -17,15 +17,20 @@ def fingerprint(*texts: str) -> int:
 
 def content_fingerprint(pair: Pair) -> int:
     """What `train_prefs` and `dpo_train`, or `test_human` and `human_val_400`, must have in common for a pair."""
+    labels: list[str | None] = []
+    if isinstance(pair, HumanPair):
+        labels = [pair.stratum, *pair.raters.values(), pair.human_winner]
     return fingerprint(
         pair.moment_id,
         pair.prompt_id,
         pair.lecture,
         pair.type,
         pair.axis,
+        pair.source,
         pair.label_source or "",
         pair.first.ad,
         pair.second.ad,
+        *(label or "" for label in labels),
     )
 
 

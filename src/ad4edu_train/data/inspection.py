@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from ad4edu_train.data import checks
-from ad4edu_train.data.files import Record, Unreadable, read_records, sha256_of_file
+from ad4edu_train.data.files import Unreadable, read_records, sha256_of_file
 from ad4edu_train.data.fingerprints import IdColumn, fingerprint
 from ad4edu_train.data.leakage import LeakageGuard
-from ad4edu_train.data.lectures import read_cursor_capability, read_moment_order, read_subjects
+from ad4edu_train.data.lectures import moment_time, read_cursor_capability, read_subjects
 from ad4edu_train.data.problems import Problems
 from ad4edu_train.data.rows import (
     CandidatePair,
+    ChatPrompt,
     Pair,
     RowError,
     candidate_pair,
@@ -21,6 +22,7 @@ from ad4edu_train.data.rows import (
     gold_moment,
     human_pair,
     preference_pair,
+    shown,
 )
 from ad4edu_train.data.sources import DataFiles
 from ad4edu_train.data.tally import Tally
@@ -36,7 +38,7 @@ PROMPT_DIFFERS = (
 )
 
 PARSERS: dict[str, Callable[[dict[str, Any]], Any]] = {
-    # test_human first: the leakage guard must know it before the training pairs pass.
+    # The human tables first: the leakage guard must know them before the training pairs pass.
     "test_human": human_pair,
     "human_val": human_pair,
     "candidates": candidate_pair,
@@ -70,7 +72,7 @@ def inspect(files: DataFiles, *, keep: frozenset[str] = frozenset()) -> Inspecti
     """
     found = Inspection()
     subjects = read_subjects(files)
-    prompt_ids = _scan_moments(files, found, keep)
+    prompts = _scan_moments(files, found, keep)
     guard = LeakageGuard()
     columns: dict[str, IdColumn] = {}
     for name in PARSERS:
@@ -81,12 +83,12 @@ def inspect(files: DataFiles, *, keep: frozenset[str] = frozenset()) -> Inspecti
         rows: list[tuple[Path, int, Pair]] = []
         for path, row, pair in _scan_pairs(files[name], PARSERS[name], found, columns[name]):
             tally.add(pair)
-            if name == "test_human":
+            if name in ("test_human", "human_val"):
                 guard.learn(pair)
             elif name == "train":
                 guard.check(pair, path, row, found.problems)
-            if prompt_ids and name in ("train", "test_human"):
-                _check_prompt_row(pair, prompt_ids, path, row, found.problems)
+            if prompts is not None and name in ("train", "test_human"):
+                prompts.check(pair, path, row, found.problems)
             if name in keep:
                 rows.append((path, row, pair))
         found.rows[name] = tally.pairs
@@ -98,8 +100,9 @@ def inspect(files: DataFiles, *, keep: frozenset[str] = frozenset()) -> Inspecti
         bad = {path: found.problems.bad_rows(path) for path in files[name]}
         found.kept[name] = [pair for path, row, pair in found.kept[name] if row not in bad[path]]
     found.cursor_capability = read_cursor_capability(files)
-    found.moment_times = read_moment_order(files)
-    found.digests = {path.name: sha256_of_file(path) for paths in files.files.values() for path in paths}
+    for path in files["moment_order"]:
+        found.moment_times.update(time for _, time in read_rows(path, moment_time, found.problems))
+    found.digests = _digests([path for paths in files.files.values() for path in paths])
     return found
 
 
@@ -108,12 +111,12 @@ def read_rows(path: Path, parse: Callable[[dict[str, Any]], Any], problems: Prob
     for record in read_records(path):
         problems.rows_read[path] = problems.rows_read.get(path, 0) + 1
         if isinstance(record, Unreadable):
-            problems.add(path, checks.UNREADABLE, record.row, "", record.reason)
+            problems.add(path, checks.UNREADABLE, record.row, _id_of(record.values), record.reason)
             continue
         try:
             yield record.row, parse(record.values)
         except RowError as error:
-            problems.add(path, checks.SHAPE, record.row, _id_of(record), str(error))
+            problems.add(path, checks.SHAPE, record.row, _id_of(record.values), str(error))
 
 
 def _scan_pairs(
@@ -133,29 +136,42 @@ def _scan_pairs(
             yield path, row, pair
 
 
-def _scan_moments(files: DataFiles, found: Inspection, keep: frozenset[str]) -> dict[int, set[int]]:
-    """Read prompts and gold rows. Returns fingerprints: moment -> the prompt ids it has in dpo_prompts.jsonl."""
-    prompt_ids: dict[int, set[int]] = {}
+class _Prompts:
+    """Fingerprints of the moments of dpo_prompts.jsonl, and of their prompt_ids."""
+
+    def __init__(self) -> None:
+        self._moments: set[int] = set()
+        self._pairs: set[int] = set()
+
+    def add(self, prompt: ChatPrompt) -> bool:
+        """False where the moment has this prompt_id already."""
+        before = len(self._pairs)
+        self._moments.add(fingerprint(prompt.moment_id))
+        self._pairs.add(fingerprint(prompt.moment_id, prompt.prompt_id))
+        return len(self._pairs) > before
+
+    def check(self, pair: Pair, path: Path, row: int, problems: Problems) -> None:
+        if fingerprint(pair.moment_id, pair.prompt_id) in self._pairs:
+            return
+        kind = PROMPT_DIFFERS if fingerprint(pair.moment_id) in self._moments else NO_PROMPT
+        problems.add(path, kind, row, pair.pair_id, f"moment_id {pair.moment_id}")
+
+
+def _scan_moments(files: DataFiles, found: Inspection, keep: frozenset[str]) -> _Prompts | None:
+    """Read prompts and gold rows. Returns what the prompts cover; None where there is no such file."""
+    prompts = _Prompts() if files["prompts"] else None
     for name, parse in (("prompts", chat_prompt), ("gold", gold_moment)):
         rows = []
         for path in files[name]:
-            for _, typed in read_rows(path, parse, found.problems):
+            for row, typed in read_rows(path, parse, found.problems):
                 found.rows[name] += 1
-                if name == "prompts":
-                    prompt_ids.setdefault(fingerprint(typed.moment_id), set()).add(fingerprint(typed.prompt_id))
-                if name in keep:
+                if prompts is not None and isinstance(typed, ChatPrompt) and not prompts.add(typed):
+                    found.problems.add(path, checks.REPEATED_MOMENT, row, "", f"moment_id {typed.moment_id}")
+                elif name in keep:
                     rows.append(typed)
         if name in keep:
             found.kept[name] = rows
-    return prompt_ids
-
-
-def _check_prompt_row(pair: Pair, prompt_ids: dict[int, set[int]], path: Path, row: int, problems: Problems) -> None:
-    ids = prompt_ids.get(fingerprint(pair.moment_id))
-    if ids is None:
-        problems.add(path, NO_PROMPT, row, pair.pair_id, f"moment_id {pair.moment_id}")
-    elif fingerprint(pair.prompt_id) not in ids:
-        problems.add(path, PROMPT_DIFFERS, row, pair.pair_id, f"moment_id {pair.moment_id}")
+    return prompts
 
 
 def _compare_files(files: DataFiles, columns: dict[str, IdColumn], problems: Problems) -> None:
@@ -174,10 +190,16 @@ def _add_places(paths: list[Path], places: dict[tuple[int, int], str], kind: str
     for shard in sorted({shard for shard, _ in places}):
         for record in read_records(paths[shard]):
             if (shard, record.row) in places:
-                problems.add(paths[shard], kind, record.row, _id_of(record), places[shard, record.row])
+                problems.add(paths[shard], kind, record.row, _id_of(record.values), places[shard, record.row])
 
 
-def _id_of(record: Record | Unreadable) -> str:
-    values = {} if isinstance(record, Unreadable) else record.values
-    name = values.get("pair_id") or values.get("moment_id") or ""
-    return name if isinstance(name, str) else repr(name)
+def _id_of(values: dict[str, Any]) -> str:
+    name = values.get("pair_id") or values.get("id") or values.get("moment_id") or ""
+    # What cannot be printed is escaped: an id may be the very text that is not valid.
+    return (name if isinstance(name, str) else shown(name)).encode("utf-8", "backslashreplace").decode()
+
+
+def _digests(paths: list[Path]) -> dict[str, str]:
+    """sha256 by file name; by folder and file name where two files have one name. No user's path goes into a run record."""
+    names = Counter(path.name for path in paths)
+    return {path.name if names[path.name] == 1 else f"{path.parent.name}/{path.name}": sha256_of_file(path) for path in paths}

@@ -11,7 +11,7 @@ ADVICE = "\nThe evaluation would be measured on what was trained. Remove these p
 SHARED_MOMENT = "leak: the moment_id is in test_human" + ADVICE
 SHARED_PROMPT_ID = "leak: the prompt_id is in test_human" + ADVICE
 SHARED_PROMPT = "leak: the prompt is in test_human (case, white space and Unicode form aside)" + ADVICE
-SHARED_AD = "leak: an AD of the same lecture moment text is in test_human" + ADVICE
+SHARED_AD = "leak: an AD with the same moment text is in test_human" + ADVICE
 SHARED_PAIR = "leak: the pair_id is in test_human" + ADVICE
 
 
@@ -24,7 +24,6 @@ class LeakageGuard:
     prompt_ids: set[str] = field(default_factory=set)
     prompts: set[int] = field(default_factory=set)
     ads: set[int] = field(default_factory=set)
-    lectures: set[str] = field(default_factory=set)
     _last: tuple[str, int] = ("", 0)
 
     def learn(self, pair: HumanPair) -> None:
@@ -33,7 +32,6 @@ class LeakageGuard:
         self.prompt_ids.add(pair.prompt_id)
         self.prompts.add(self._prompt(pair))
         self.ads.update(_prompt_and_ads(pair))
-        self.lectures.add(pair.lecture)
 
     def check(self, pair: Pair, path: Path, row: int, problems: Problems) -> None:
         """Add each thing that a training pair shares with the test set to `problems`, the most telling one first."""

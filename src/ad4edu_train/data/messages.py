@@ -27,7 +27,7 @@ def text_of(content: str | list[dict[str, Any]]) -> str:
     """The text of a turn: the string itself, or its text blocks joined."""
     if isinstance(content, str):
         return content
-    return "".join(block.get("text", "") for block in content if block.get("type") == "text")
+    return "".join(block["text"] for block in content if block["type"] == "text")
 
 
 def conversation_of_pair(value: Any) -> tuple[str, str]:
@@ -35,11 +35,10 @@ def conversation_of_pair(value: Any) -> tuple[str, str]:
     messages = read_messages(value)
     roles = [message["role"] for message in messages]
     if roles != ["user", "assistant"]:
-        raise MessageError(f"has the turns {', '.join(map(str, roles))}; expected user, assistant")
-    user, assistant = (message["content"] for message in messages)
-    if not isinstance(user, str):
-        user = text_of(user)
-    return user, text_of(assistant)
+        named = ", ".join(role[:20] for role in roles[:6]) + (", ..." if len(roles) > 6 else "")
+        raise MessageError(f"has the turns {named}; expected user, assistant")
+    user, assistant = (text_of(message["content"]) for message in messages)
+    return user, assistant
 
 
 def image_paths(messages: list[dict[str, Any]]) -> list[str]:
@@ -49,7 +48,7 @@ def image_paths(messages: list[dict[str, Any]]) -> list[str]:
         for message in messages
         if not isinstance(message["content"], str)
         for block in message["content"]
-        if block.get("type") == "image" and isinstance(block.get("image"), str)
+        if block["type"] == "image"
     ]
 
 
@@ -60,6 +59,15 @@ def _message(message: Any) -> dict[str, Any]:
     if isinstance(content, str):
         return {"role": message["role"], "content": content}
     if isinstance(content, list) and all(isinstance(block, dict) for block in content):
-        blocks = [{key: item for key, item in block.items() if item is not None} for block in content]
-        return {"role": message["role"], "content": blocks}
-    raise MessageError(f"has a {message['role']} turn without text")
+        return {"role": message["role"], "content": [_block(block) for block in content]}
+    raise MessageError(f"has a {message['role'][:20]} turn without text")
+
+
+def _block(block: dict[str, Any]) -> dict[str, Any]:
+    present = {key: item for key, item in block.items() if item is not None}
+    kind = present.get("type")
+    if kind not in ("text", "image"):
+        raise MessageError("has a content block whose type is neither text nor image")
+    if not isinstance(present.get(kind), str):
+        raise MessageError(f"has a content block of type {kind} whose {kind} is no string")
+    return present

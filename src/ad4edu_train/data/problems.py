@@ -1,12 +1,13 @@
 """Bad rows, gathered over whole files, and the one message that names them all."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ad4edu_train.errors import DataError
 
-# Beyond this many rows of one kind the message gives the count and the row numbers' range only.
+# Beyond this many rows of one kind the message gives their count and the last row only.
 ROWS_SHOWN = 200
 
 
@@ -41,7 +42,10 @@ class Problems:
 
     def counts(self) -> dict[str, int]:
         """Bad rows by file name and kind, for run.json: no ids, no text."""
-        return {f"{path.name}: {kind.splitlines()[0]}": len(places) for (path, kind), places in self.found.items()}
+        counted: Counter[str] = Counter()
+        for (path, kind), places in self.found.items():
+            counted[f"{path.name}: {kind.splitlines()[0]}"] += len(places)
+        return dict(counted)
 
     def lines(self) -> Iterator[str]:
         for (path, kind), places in self.found.items():

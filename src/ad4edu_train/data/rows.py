@@ -1,11 +1,16 @@
 """Typed rows of the data set card: what each file holds once it has been read. See docs/data_contract.md."""
 
-import math
+import reprlib
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import Any
 
 from ad4edu_train.data.messages import MessageError, conversation_of_pair, image_paths, read_messages, text_of
 from ad4edu_train.data.vocabulary import COMPONENTS, RATERS
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 60
+_SHORT.maxlevel = 2
 
 
 class RowError(ValueError):
@@ -65,7 +70,10 @@ class CandidatePair(PreferencePair):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanPair(Pair):
-    """A row of `test_human`: `first` is option_a, `second` is option_b. `machine` choices are evaluation columns, never labels."""
+    """A row of `test_human`: `first` is option_a, `second` is option_b.
+
+    `machine` choices are evaluation columns, never labels.
+    """
 
     stratum: str
     labels_pending: bool
@@ -114,6 +122,8 @@ class GoldMoment:
 
 
 def preference_pair(values: dict[str, Any]) -> PreferencePair:
+    if values.get("train_eligible") is False:
+        raise RowError("train_eligible is false: such a candidate never trains")
     return PreferencePair(**_pair(values, "chosen", "rejected"))
 
 
@@ -132,10 +142,14 @@ def human_pair(values: dict[str, Any]) -> HumanPair:
         for name in values
         if name.startswith("machine_") and not name.endswith("_reason")
     }
+    pending = _boolean(values, "labels_pending")
+    absent = [name for name in (*RATERS, "human_winner") if name not in values]
+    if absent and not pending:
+        raise RowError(f"column {', '.join(absent)} is missing, though labels_pending is false")
     return HumanPair(
         **_pair(values, "option_a", "option_b"),
         stratum=_text(values, "stratum"),
-        labels_pending=_boolean(values, "labels_pending"),
+        labels_pending=pending,
         raters={rater: _text_or_null(values, rater) for rater in RATERS},
         human_winner=_text_or_null(values, "human_winner"),
         machine=machine,
@@ -144,13 +158,19 @@ def human_pair(values: dict[str, Any]) -> HumanPair:
 
 
 def chat_prompt(values: dict[str, Any]) -> ChatPrompt:
-    return ChatPrompt(
+    prompt = ChatPrompt(
         prompt_id=_text(values, "prompt_id"),
         moment_id=_text(values, "moment_id"),
         lecture=_text(values, "lecture"),
         type=_text_or_null(values, "type"),
         messages=_messages(values, "messages"),
     )
+    if prompt.messages[-1]["role"] != "user":
+        raise RowError("messages do not end with a user turn, so there is nothing to answer")
+    for path in prompt.keyframes:
+        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path or ":" in path:
+            raise RowError(f"keyframe path {shown(path)} leaves the keyframes source; expected keyframes/<lecture>/<frame>.jpg")
+    return prompt
 
 
 def gold_moment(values: dict[str, Any]) -> GoldMoment:
@@ -170,7 +190,7 @@ def gold_moment(values: dict[str, Any]) -> GoldMoment:
 def _pair(values: dict[str, Any], first: str, second: str) -> dict[str, Any]:
     cross_family = values.get("cross_family")
     if cross_family is not None and not isinstance(cross_family, bool):
-        raise RowError(f"cross_family is {_shown(cross_family)}, not true or false")
+        raise RowError(f"cross_family is {shown(cross_family)}, not true or false")
     return {
         "pair_id": _text(values, "pair_id"),
         "moment_id": _text(values, "moment_id"),
@@ -197,7 +217,9 @@ def _side(values: dict[str, Any], name: str) -> Side:
     if components is not None:
         if not isinstance(components, dict):
             raise RowError(f"{name}-components is not a struct of six scores")
-        components = {key: _score(components, key, f"{name}-components.{key}") for key in COMPONENTS}
+        # All six, and whatever else is shipped: unknown scores are reported and kept.
+        keys = (*COMPONENTS, *sorted(key for key, score in components.items() if key not in COMPONENTS and score is not None))
+        components = {key: _score(components, key, f"{name}-components.{key}") for key in keys}
     return Side(
         user=user,
         ad=ad,
@@ -223,27 +245,23 @@ def _present(values: dict[str, Any], name: str) -> Any:
 def _text(values: dict[str, Any], name: str) -> str:
     value = _present(values, name)
     if not isinstance(value, str):
-        raise RowError(f"{name} is {_shown(value)}, not text")
+        raise RowError(f"{name} is {shown(value)}, not text")
     if not value:
         raise RowError(f"{name} is empty")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise RowError(f"{name} holds half of a surrogate pair, which is no valid text") from None
     return value
 
 
 def _text_or_null(values: dict[str, Any], name: str) -> str | None:
     value = values.get(name)
     if value is not None and not isinstance(value, str):
-        raise RowError(f"{name} is {_shown(value)}, not text")
+        raise RowError(f"{name} is {shown(value)}, not text")
     return value
 
 
 def _boolean(values: dict[str, Any], name: str) -> bool:
     value = _present(values, name)
     if not isinstance(value, bool):
-        raise RowError(f"{name} is {_shown(value)}, not true or false")
+        raise RowError(f"{name} is {shown(value)}, not true or false")
     return value
 
 
@@ -251,11 +269,11 @@ def _score(values: dict[str, Any], name: str, column: str) -> float | None:
     value = values.get(name)
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
-        raise RowError(f"{column} is {_shown(value)}, not a score in [0, 1] or null")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise RowError(f"{column} is {shown(value)}, not a score in [0, 1] or null")
     return float(value)
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def shown(value: Any) -> str:
+    """A value for an error message: at most a line long, however large or deeply nested it is."""
+    return _SHORT.repr(value)

@@ -43,10 +43,16 @@ def locate(
     Raises DataError when the root or an override holds no such file; a file that is only absent from the root is left out.
     """
     folder = resolve_folder(root, PATTERNS, revision) if root else None
-    files = {name: sorted(folder.glob(pattern)) for name, pattern in PATTERNS.items()} if folder else {}
+    files = {name: _glob(folder, pattern) for name, pattern in PATTERNS.items()} if folder else {}
+    if folder and not any(files.values()):
+        raise DataError(
+            f"{root} holds none of the files of a data set ({', '.join(PATTERNS.values())}). See docs/data_contract.md."
+        )
+    # A revision belongs to one repository: other repositories are read at their default branch.
+    pinned = root or overrides.get("train")
     for name, source in overrides.items():
         if source:
-            files[name] = _override(name, source, revision)
+            files[name] = _override(name, source, revision if source == pinned else None)
     keyframe_root = folder
     if keyframes:
         keyframe_root = resolve_folder(keyframes, {"keyframes": "**/*.jpg"}, None)
@@ -60,46 +66,79 @@ def resolve_folder(source: str, patterns: dict[str, str], revision: str | None) 
 
     The token comes from the environment (HF_TOKEN or `hf auth login`); HF_HUB_OFFLINE=1 reads the local cache only.
     """
-    path = Path(source).expanduser()
+    path = local_path(source)
     if path.is_dir():
         return path
     if path.exists():
         raise DataError(f"{source} is a file; a folder or a hub id is expected here. Single files have keys of their own.")
+    if path.suffix in (".parquet", ".jsonl", ".json"):
+        raise DataError(f"{source}: no such file.")
     if source.count("/") != 1 or source.startswith((".", "/", "~")):
         raise DataError(f"{source}: no such folder (and not a hub id, which reads owner/name).")
     return _snapshot(source, list(patterns.values()), revision)
 
 
+def local_path(source: str) -> Path:
+    """A path that can be asked whether it is there: `~` expanded, DataError where the system refuses the question."""
+    try:
+        path = Path(source).expanduser()
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except NotADirectoryError:
+        raise DataError(f"{source}: no such file or folder (a part of the path is a file).") from None
+    except (OSError, RuntimeError, ValueError) as error:
+        raise DataError(f"{source!r} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+    return path
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    """Files that match, sorted. What lies in hidden folders (caches, .git) is no part of a data set."""
+    found = (path for path in folder.glob(pattern) if path.is_file())
+    return sorted(path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts))
+
+
 def _override(name: str, source: str, revision: str | None) -> list[Path]:
-    path = Path(source).expanduser()
+    path = local_path(source)
     if path.is_file():
         return [path]
     folder = resolve_folder(source, {name: PATTERNS[name]}, revision)
-    found = sorted(folder.glob(PATTERNS[name]))
+    found = _glob(folder, PATTERNS[name])
     if not found:
         raise DataError(f"{source} holds no {PATTERNS[name]}, which data.{name} asks for.")
     return found
 
 
 def _snapshot(repo_id: str, patterns: list[str], revision: str | None) -> Path:
+    import httpx2
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+    from huggingface_hub.errors import (
+        HFValidationError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
 
     # The hub matches with fnmatch, where `**/x` does not match a file at the top.
     wanted = [*patterns, *(pattern.removeprefix("**/") for pattern in patterns), SYNTHETIC_MARK]
     offline = os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "TRUE", "YES", "ON"}
     try:
         return Path(snapshot_download(repo_id, repo_type="dataset", revision=revision, allow_patterns=wanted))
-    except (GatedRepoError, RepositoryNotFoundError):
+    except HFValidationError:
+        raise DataError(f"{repo_id}: no such folder, and no hub id either (owner/name, without spaces).") from None
+    except RepositoryNotFoundError:  # a gated repository too
         raise DataError(
-            f"{repo_id}: no such data set on the hub, or no access to it. "
+            f"{repo_id}: no folder of that name here, and on the hub no such data set or no access to it. "
             "Set HF_TOKEN to a token of an account that may read it, or run `hf auth login`."
         ) from None
+    except RevisionNotFoundError:
+        raise DataError(f"{repo_id} has no revision {revision} on the hub. Look at data.revision.") from None
     except LocalEntryNotFoundError:
         reason = "HF_HUB_OFFLINE is set" if offline else "the hub cannot be reached"
         raise DataError(
             f"{repo_id}: {reason}, and the data set is not in the local cache. Fetch it where there is a network "
             f"(`hf download --repo-type dataset {repo_id}`), or give the path of a folder."
         ) from None
-    except (HfHubHTTPError, OSError) as error:
-        raise DataError(f"{repo_id} could not be fetched from the hub: {str(error).splitlines()[0]}") from None
+    except (httpx2.HTTPError, OSError) as error:  # HfHubHTTPError is both
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise DataError(f"{repo_id} could not be fetched from the hub: {reason}") from None

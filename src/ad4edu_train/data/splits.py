@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ad4edu_train.data.rows import PreferencePair
-from ad4edu_train.errors import ConfigError
+from ad4edu_train.errors import ConfigError, DataError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +37,13 @@ def split_pairs(
             "data.exclude_subjects",
             unknown,
             f"subjects of the lecture -> subject map ({', '.join(sorted(known)) or 'none given'})",
+        )
+    unmapped = sorted({pair.lecture for pair in pairs} - subjects.keys()) if exclude_subjects else []
+    if unmapped:
+        names = ", ".join(unmapped[:20]) + (f" and {len(unmapped) - 20} more" if len(unmapped) > 20 else "")
+        raise DataError(
+            f"{len(unmapped)} training lectures have no subject in the lecture -> subject map: {names}. Whether they belong to "
+            "an excluded subject cannot be known, so the holdout would be none. Complete the map (data.subjects)."
         )
     kept = [pair for pair in pairs if subjects.get(pair.lecture) not in exclude_subjects]
     held = [_share(pair.moment_id if by == "moment" else pair.lecture, seed) < validation_fraction for pair in kept]

@@ -52,12 +52,6 @@ class Tally:
     def subject(self, lecture: str) -> str:
         return self.subject_of.get(lecture, UNKNOWN_SUBJECT)
 
-    def has_moment(self, moment_id: str) -> bool:
-        return fingerprint(moment_id) in self._moments
-
-    def moment_fingerprints(self) -> set[int]:
-        return set(self._moments)
-
     def _cells(self, pair: Pair) -> list[tuple[str, str]]:
         cells = [
             ("subject", self.subject(pair.lecture)),

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ad4edu_train.config import Model
-from ad4edu_train.errors import UserError
+from ad4edu_train.errors import ConfigError, UserError
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -13,6 +13,14 @@ if TYPE_CHECKING:
 def public_name(path: str) -> str:
     """A model's name without the folder it lies in: hub ids stay, local paths keep their last part."""
     return Path(path).name if Path(path).is_dir() else path
+
+
+def refuse_missing_folders(model: Model) -> None:
+    """Find a mistyped local path before torch is imported. What could be a hub id is left to the loading itself."""
+    if model.path.startswith(("/", ".", "~")) and not (Path(model.path).expanduser() / "config.json").is_file():
+        raise ConfigError("model.path", model.path, "a folder with config.json and safetensors weights, or a hub id (owner/name)")
+    if model.adapter and not (Path(model.adapter).expanduser() / "adapter_model.safetensors").is_file():
+        raise ConfigError("model.adapter", model.adapter, "a folder with adapter_config.json and adapter_model.safetensors")
 
 
 def load_tokenizer(model: Model) -> "PreTrainedTokenizerBase":

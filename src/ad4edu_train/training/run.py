@@ -1,7 +1,6 @@
 """A training run from config to run folder: check, render, train, validate, record."""
 
 import hashlib
-import json
 import time
 from dataclasses import asdict
 from pathlib import Path
@@ -12,7 +11,7 @@ from ad4edu_train.data.corpus import Corpus, load_corpus, refuse_test_labels, se
 from ad4edu_train.data.rows import PreferencePair
 from ad4edu_train.data.splits import split_pairs
 from ad4edu_train.errors import ConfigError, DataError
-from ad4edu_train.policy.load import public_name
+from ad4edu_train.policy.load import public_name, refuse_missing_folders
 from ad4edu_train.training import report
 from ad4edu_train.training.preflight import Preflight, render_pairs
 from ad4edu_train.training.run_folder import RunFolder, run_hash
@@ -21,6 +20,7 @@ from ad4edu_train.training.run_folder import RunFolder, run_hash
 def train(config: TrainConfig) -> RunFolder | None:
     """Train as configured. Returns the run folder, or None for a dry run. Raises UserError for what the user can mend."""
     refuse_test_labels(config.data)
+    refuse_missing_folders(config.model)
     _refuse_unready(config)
     corpus = load_corpus(config.data)
     report.print_corpus(corpus, config)
@@ -29,6 +29,7 @@ def train(config: TrainConfig) -> RunFolder | None:
     finished = RunFolder(Path(config.trainer.output_root) / name)
     if finished.record().get("status") == "finished" and not config.dry_run:
         print(f"{finished.path} is finished: these settings on these data were trained already. Nothing to do.")
+        finished.mark_latest(config.experiment_name)
         return finished
     train_pairs, validation_pairs, excluded = _split(config, corpus)
 
@@ -68,6 +69,7 @@ def train(config: TrainConfig) -> RunFolder | None:
         return None
     folder = RunFolder.create(config, name)
     print(f"\nRun folder: {folder.path}")
+    folder.mark_latest(config.experiment_name)
     folder.update(**facts)
     started = time.monotonic()
     session.run(folder, training, validation)
@@ -121,7 +123,5 @@ def _sft_counts(config: TrainConfig, corpus: Corpus) -> dict[str, int]:
 def _adapter_sha256(adapter: str | None) -> str | None:
     if adapter is None:
         return None
-    weights = Path(adapter) / "adapter_model.safetensors"
-    if not weights.is_file():
-        raise ConfigError("model.adapter", adapter, "a folder with adapter_model.safetensors")
-    return hashlib.sha256(weights.read_bytes() + json.dumps(str(weights.stat().st_size)).encode()).hexdigest()
+    with (Path(adapter) / "adapter_model.safetensors").open("rb") as weights:
+        return hashlib.file_digest(weights, "sha256").hexdigest()

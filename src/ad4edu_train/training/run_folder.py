@@ -81,6 +81,12 @@ class RunFolder:
             raise UserError(f"trainer.output_root: {folder.path} cannot be written: {error.strerror}.") from None
         return folder
 
+    def mark_latest(self, experiment: str) -> None:
+        """Point `<output_root>/<experiment>-latest` here, so that a script need not know the hash."""
+        partial = self.path.parent / f".{experiment}-latest.{os.getpid()}"
+        partial.symlink_to(self.path.name)
+        partial.replace(self.path.parent / f"{experiment}-latest")
+
     def record(self) -> dict[str, Any]:
         """run.json, or an empty record for a new run."""
         path = self.path / "run.json"

@@ -4,12 +4,14 @@ import math
 from pathlib import Path
 
 import torch
+from tqdm.auto import tqdm
 from transformers.utils import logging
 
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.errors import UserError
-from ad4edu_train.policy.chat import Chat
+from ad4edu_train.policy.chat import Chat, Rendered
 from ad4edu_train.policy.load import load_base, load_tokenizer, public_name
+from ad4edu_train.policy.log_probs import LogProb
 from ad4edu_train.training import validation as per_pair
 from ad4edu_train.training.callbacks import CheckpointMark, Every, Interrupt, Record, Watchdog
 from ad4edu_train.training.lora import check_parts, lora_config, trainable_by_part
@@ -63,7 +65,7 @@ class Session:
         trainer = self._trainer(folder, training, interrupt)
         model = trainer.model
         before = _adapter_tensors(model)
-        reference = per_pair.reference_scores(model, validation.pairs)
+        reference = self._reference(trainer, training, validation)
         rows: list[per_pair.ValidationRow] = []
 
         def validate(step: int) -> None:
@@ -118,6 +120,16 @@ class Session:
         self.parts = trainable_by_part(trainer.model)
         check_parts(self.parts)
         return trainer
+
+    def _reference(self, trainer: PairTrainer, training: Preflight, validation: Preflight) -> dict[Rendered, LogProb]:
+        """Reference log-probs of the validation pairs, and of the training pairs where they are computed beforehand."""
+        beforehand = training.pairs if self.config.trainer.precompute_reference else []
+        pairs = [*beforehand, *validation.pairs]
+        with tqdm(total=len({item.first.prompt_ids for item in pairs}), unit="prompt", desc="reference") as bar:
+            scores = per_pair.reference_scores(trainer.model, pairs, bar.update)
+        if beforehand:
+            trainer.use_reference(beforehand, scores)
+        return scores
 
     def _count_parts(self) -> dict[str, int]:
         """Trainable parameters as PEFT would make them, counted on a model without storage."""

@@ -3,11 +3,19 @@
 from pathlib import Path
 from typing import Any
 
+import trl.trainer.utils
 from datasets import Dataset
 from trl import DPOConfig, DPOTrainer
 
 from ad4edu_train.config import Dpo, TrainConfig, Trainer
+from ad4edu_train.policy.chat import Rendered
+from ad4edu_train.policy.log_probs import LogProb
 from ad4edu_train.training.preflight import RenderedPair
+
+
+# Where there is no Triton, TRL's head scores every position and throws the prompt's away: half the time of a CPU step.
+# The values are the same (tests/training/test_trl_hooks.py); the kernel itself asks for Triton under a name of its own.
+trl.trainer.utils._use_triton = lambda device: True
 
 
 class PairTrainer(DPOTrainer):
@@ -16,14 +24,27 @@ class PairTrainer(DPOTrainer):
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
         return dataset
 
+    def _precompute_ref_logps(self, dataset: Any, *_: Any, **__: Any) -> Any:
+        # `use_reference` fills them in: one run of the prompt for all ADs of a moment, instead of one for each side of a pair.
+        return dataset
 
-def token_dataset(pairs: list[RenderedPair]) -> Dataset:
-    """The columns that TRL's collator reads: prompt_ids, chosen_ids, rejected_ids."""
+    def use_reference(self, pairs: list[RenderedPair], reference: dict[Rendered, LogProb]) -> None:
+        """Train against reference log-probs that were computed beforehand (needs `precompute_reference`)."""
+        columns = {
+            "ref_chosen_logps": [reference[item.first].total for item in pairs],
+            "ref_rejected_logps": [reference[item.second].total for item in pairs],
+        }
+        self.train_dataset = token_dataset(pairs, **columns)
+
+
+def token_dataset(pairs: list[RenderedPair], **columns: list[float]) -> Dataset:
+    """The columns that TRL's collator reads: prompt_ids, chosen_ids, rejected_ids, and the reference's where given."""
     return Dataset.from_dict(
         {
             "prompt_ids": [list(item.first.prompt_ids) for item in pairs],
             "chosen_ids": [list(item.first.completion_ids) for item in pairs],
             "rejected_ids": [list(item.second.completion_ids) for item in pairs],
+            **columns,
         }
     )
 

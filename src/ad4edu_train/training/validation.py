@@ -38,10 +38,12 @@ class ValidationSummary:
     chosen_log_prob_change: float
 
 
-def reference_scores(model, pairs: list[RenderedPair]) -> dict[Rendered, LogProb]:  # type: ignore[no-untyped-def]
+def reference_scores(  # type: ignore[no-untyped-def]
+    model, pairs: list[RenderedPair], tick: Callable[[int], None] = lambda done: None
+) -> dict[Rendered, LogProb]:
     """Log-probs under the reference, which is the model with its adapter switched off."""
     with _evaluating(model), model.disable_adapter():
-        return score_all(model, _sides(pairs))
+        return score_all(model, _sides(pairs), tick)
 
 
 def validate(  # type: ignore[no-untyped-def]
