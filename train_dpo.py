@@ -3,7 +3,7 @@
 import sys
 
 import hydra
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig
 
 from ad4edu_train.config import TrainConfig, parse, refuse_multirun, refuse_unknown_overrides, to_plain
 from ad4edu_train.demo.resolve import resolve

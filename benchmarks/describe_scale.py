@@ -58,7 +58,10 @@ def pair(rng: random.Random, number: int, moment: int, split: str, lecture: int,
         "what_differs": None if axis == "natural" else f"{axis} perturbed",
     }
     for side in sides:
-        row[side] = [{"role": "user", "content": prompt}, {"role": "assistant", "content": f"{side} {number} {words(rng, 120)}"}]
+        row[side] = [
+            {"role": "user", "content": prompt},
+            {"role": "assistant", "content": f"{side} {number} {words(rng, 120)}"},
+        ]
         row[f"{side}-model"] = rng.choice(("gpt-5.5", "claude-sonnet-4.6"))
         row[f"{side}-rating"] = rng.random()
         row[f"{side}-components"] = {"style": 1.0, "terminology": 1.0, "length": 0.5, "deixis": None}
@@ -100,7 +103,7 @@ def write_folder(folder: Path, pairs: int, prompt_bytes: int) -> None:
             candidates.write(json.dumps(row | flags) + "\n")
             if eligible:
                 batch.append(row)
-            if len(batch) == 1000 or number == round(pairs * CANDIDATES_A_PAIR) - 1:
+            if batch and (len(batch) == 1000 or number == round(pairs * CANDIDATES_A_PAIR) - 1):
                 table = pa.Table.from_pylist(batch)
                 writer = writer or pq.ParquetWriter(folder / "data/train_prefs-00000-of-00001.parquet", table.schema)
                 writer.write_table(table.cast(writer.schema), row_group_size=1000)

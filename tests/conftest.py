@@ -25,16 +25,20 @@ KNOWS_THINKING = (
 
 
 @pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory) -> Path:
-    """Folder of a random two-layer Llama with a byte-level tokenizer: the real classes, nothing pretrained."""
+def tiny_model(tmp_path_factory, demo_folder) -> Path:
+    """Folder of a random two-layer Llama with a byte-level BPE tokenizer: the real classes, nothing pretrained."""
     import torch
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
-    tokenizer = Tokenizer(models.BPE(vocab={symbol: index for index, symbol in enumerate(alphabet)}, merges=[]))
+    tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
+    prompts = [json.loads(line)["messages"][-1]["content"][-1]["text"] for line in (demo_folder / "dpo_prompts.jsonl").open()]
+    bpe = trainers.BpeTrainer(
+        vocab_size=2000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False, special_tokens=[]
+    )
+    tokenizer.train_from_iterator(prompts, bpe)
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         eos_token="<|im_end|>",

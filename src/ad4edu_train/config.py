@@ -133,6 +133,7 @@ class Trainer(Group):
     accumulation: Count
     precision: Literal["fp32", "bf16"]
     gradient_checkpointing: bool
+    layout: Literal["moment_tree", "stock"]
     precompute_reference: bool
     disable_dropout: bool
     log_every: Count
@@ -165,6 +166,14 @@ class TrainConfig(Group):
             raise ValueError(
                 "trainer.precompute_reference=true needs model.dtype=float32 and trainer.precision=fp32: in bfloat16, log-probs computed "
                 "beforehand differ from the policy's by up to half a nat a pair at step 0"
+            )
+        if self.trainer.layout == "moment_tree" and not self.trainer.precompute_reference:
+            raise ValueError(
+                "trainer.layout=moment_tree needs trainer.precompute_reference=true: the reference is looked up, not run"
+            )
+        if self.trainer.layout == "moment_tree" and not self.trainer.disable_dropout:
+            raise ValueError(
+                "trainer.layout=moment_tree needs trainer.disable_dropout=true: branches share one run of the prompt"
             )
         if self.lora.dropout and self.trainer.disable_dropout:
             raise ValueError(

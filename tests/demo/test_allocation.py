@@ -30,9 +30,7 @@ CARD = {
         "type_pairs": "pointing 286 slide 46 figure 46 reveal 6 animation 7 ink 4 table 1 chart 3 transition 1",
     },
 }
-TRAIN_TYPE_MOMENTS = (
-    "animation 19 chart 4 figure 63 ink 6 math 15 pointing 418 reveal 62 slide 221 table 7 transition 2"
-)
+TRAIN_TYPE_MOMENTS = "animation 19 chart 4 figure 63 ink 6 math 15 pointing 418 reveal 62 slide 221 table 7 transition 2"
 TRAIN_AXES = {
     "deixis": (219, 114),
     "faithfulness": (145, 93),
@@ -70,9 +68,7 @@ def test_types_have_the_cards_pairs(plans, split):
 
 
 def test_train_types_have_the_cards_moments(plans):
-    assert Counter(kind for plan in plans["train"] for kind in {pair[0] for pair in plan.pairs}) == counts(
-        TRAIN_TYPE_MOMENTS
-    )
+    assert Counter(kind for plan in plans["train"] for kind in {pair[0] for pair in plan.pairs}) == counts(TRAIN_TYPE_MOMENTS)
 
 
 def test_train_axes_have_the_cards_pairs_and_moments(plans):

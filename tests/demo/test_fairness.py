@@ -91,6 +91,4 @@ def test_the_generator_never_imports_the_scorer():
         "import ad4edu_train.demo.audit, ad4edu_train.demo.write\n"
         "print([name for name in sys.modules if name.startswith('ad4edu_train.scoring')])"
     )
-    assert (
-        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
-    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"

@@ -25,7 +25,9 @@ class PairScorer:
     def __init__(self, config: EvaluateConfig, pairs: list[HumanPair]) -> None:
         self.config = config
         self.pairs = pairs
-        self.chat = Chat(load_tokenizer(config.model), thinking=config.model.thinking, prefix_mismatch=config.data.prefix_mismatch)
+        self.chat = Chat(
+            load_tokenizer(config.model), thinking=config.model.thinking, prefix_mismatch=config.data.prefix_mismatch
+        )
         self.right = self._render({pair.pair_id: pair.prompt for pair in pairs})
         self.shuffled = self._render(shuffled_prompts(pairs, config.seed))
 
@@ -59,6 +61,7 @@ class PairScorer:
 
 def log_prob_preference(scores: Scores, sides: Sides, *, per_token: bool) -> Values:
     """log p(option_a) - log p(option_b), in nats; per token where asked."""
+
     def value(item: Rendered) -> float:
         return scores[item].per_token if per_token else scores[item].total
 
@@ -67,6 +70,7 @@ def log_prob_preference(scores: Scores, sides: Sides, *, per_token: bool) -> Val
 
 def implicit_reward(policy: Scores, reference: Scores, sides: Sides) -> Values:
     """Difference of the implicit rewards over beta (Rafailov et al. 2023, eq. 5; the partition function cancels), in nats."""
+
     def reward(item: Rendered) -> float:
         return policy[item].total - reference[item].total
 

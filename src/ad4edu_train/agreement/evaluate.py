@@ -32,7 +32,9 @@ def evaluate(config: EvaluateConfig) -> Path:
     corpus = load_corpus(config.data)
     labelled = [pair for pair in corpus.test if pair.human_winner is not None]
     if not corpus.test:
-        raise DataError("the data hold no test_human pairs, so there is nothing to agree with. Give data.root or data.test_human.")
+        raise DataError(
+            "the data hold no test_human pairs, so there is nothing to agree with. Give data.root or data.test_human."
+        )
     print(f"{len(corpus.test)} test pairs, {len(labelled)} with a human winner.")
     predictors, notes = _predict(config, corpus, checkpoints)
     result = {
@@ -54,9 +56,7 @@ def evaluate(config: EvaluateConfig) -> Path:
 
 def table(corpus: Corpus, predictors: dict[str, Values]) -> list[Agreement]:
     """Every predictor in every stratum, strata first and the aggregate last."""
-    return [
-        count(corpus.test, stratum, name, values) for stratum in strata(corpus.test) for name, values in predictors.items()
-    ]
+    return [count(corpus.test, stratum, name, values) for stratum in strata(corpus.test) for name, values in predictors.items()]
 
 
 def _predict(config: EvaluateConfig, corpus: Corpus, checkpoints: list[Path]) -> tuple[dict[str, Values], list[str]]:
@@ -80,12 +80,12 @@ def _predict(config: EvaluateConfig, corpus: Corpus, checkpoints: list[Path]) ->
         for path in checkpoints:
             policy = scorer.checkpoint(adapters[path], bar.update)
             predictors[f"{path.name}, implicit reward"] = models.implicit_reward(policy, base, scorer.right)
-            predictors[f"{path.name}, prompts shuffled between moments"] = models.implicit_reward(policy, base, scorer.shuffled)
+            predictors[f"{path.name}, shuffled prompts"] = models.implicit_reward(policy, base, scorer.shuffled)
             predictors[f"{path.name}, log-prob per token"] = models.log_prob_preference(policy, scorer.right, per_token=True)
     predictors[BASE_PER_TOKEN] = models.log_prob_preference(base, scorer.right, per_token=True)
     predictors["base, log-prob summed"] = models.log_prob_preference(base, scorer.right, per_token=False)
     predictors["longer side"] = longer_side(corpus.test)
-    predictors["AD-only classifier (fitted on train_prefs)"] = surface_classifier(corpus.train, corpus.test)
+    predictors["AD-only classifier"] = surface_classifier(corpus.train, corpus.test)
     return predictors, notes
 
 
@@ -102,7 +102,9 @@ def _data_notes(record: dict[str, Any], corpus: Corpus, path: Path) -> list[str]
     trained, here = record["data_sha256"], corpus.inspection.digests
     differing = sorted(name for name in trained if here.get(name) != trained[name])
     if differing:
-        return [f"{path.name} was trained on other files than these ({', '.join(differing)}): leakage is checked for these files only."]
+        return [
+            f"{path.name} was trained on other files than these ({', '.join(differing)}): leakage is checked for these files only."
+        ]
     return []
 
 

@@ -49,7 +49,9 @@ def strata(pairs: list[HumanPair]) -> Iterator[Stratum]:
     candidates = [
         *(Stratum("natural pairs", name, _equals("stratum", name)) for name in STRATA if name.startswith("natural")),
         *(
-            Stratum("controlled pairs by axis", name, lambda pair, axis=name: pair.stratum == "controlled" and pair.axis == axis)
+            Stratum(
+                "controlled pairs by axis", name, lambda pair, axis=name: pair.stratum == "controlled" and pair.axis == axis
+            )
             for name in AXES
             if name != "natural"
         ),

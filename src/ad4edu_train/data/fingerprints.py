@@ -3,6 +3,7 @@
 import hashlib
 import unicodedata
 from array import array
+from bisect import bisect_left
 
 import numpy as np
 
@@ -39,10 +40,30 @@ def normalised(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
+class Fingerprints:
+    """A set of fingerprints in 8 bytes each: filled first, asked afterwards."""
+
+    def __init__(self) -> None:
+        self._values = array("Q")
+        self._sorted = True
+
+    def add(self, value: int) -> None:
+        self._values.append(value)
+        self._sorted = False
+
+    def __contains__(self, value: int) -> bool:
+        if not self._sorted:
+            np.asarray(self._values).sort()
+            self._sorted = True
+        index = bisect_left(self._values, value)
+        return index < len(self._values) and self._values[index] == value
+
+
 class IdColumn:
     """The ids of a table in file order, in 25 bytes a row. A place is (shard of the table, row of that file)."""
 
     _SHARD = 1 << 40
+    _BLOCK = 1 << 15  # rows compared at once: temporary arrays do not grow with the table
 
     def __init__(self) -> None:
         self._ids = array("Q")
@@ -59,26 +80,34 @@ class IdColumn:
 
     def repeated(self) -> list[tuple[int, int]]:
         """Places whose id stands at an earlier place too."""
-        ids = np.asarray(self._ids, dtype=np.uint64)
+        ids = np.asarray(self._ids)
         order = np.argsort(ids, kind="stable")
-        later = order[1:][ids[order[1:]] == ids[order[:-1]]]
+        ids = ids[order]
+        later = order[1:][ids[1:] == ids[:-1]]
         return [self._place(index) for index in np.sort(later)]
 
     def places_not_in(self, other: "IdColumn") -> dict[tuple[int, int], str]:
         """Place and reason of each compared row that `other` lacks or has with another content."""
-        mine = np.flatnonzero(np.asarray(self._compared))
-        theirs = np.flatnonzero(np.asarray(other._compared))
-        ids, their_ids = np.asarray(self._ids)[mine], np.asarray(other._ids)[theirs]
-        if not len(mine) or not len(theirs):
-            return {self._place(index): "absent" for index in mine}
-        order = np.argsort(their_ids, kind="stable")
-        found = order[np.minimum(np.searchsorted(their_ids[order], ids), len(order) - 1)]
-        absent = their_ids[found] != ids
-        changed = ~absent & (np.asarray(other._contents)[theirs][found] != np.asarray(self._contents)[mine])
-        return {
-            self._place(mine[index]): "absent" if absent[index] else "the rows differ"
-            for index in np.flatnonzero(absent | changed)
-        }
+        their_ids, their_contents = other._compared_rows()
+        places = {}
+        for start in range(0, len(self._ids), self._BLOCK):
+            block = slice(start, start + self._BLOCK)
+            ids, contents = np.asarray(self._ids)[block], np.asarray(self._contents)[block]
+            found = np.searchsorted(their_ids, ids)
+            inside = found < len(their_ids)
+            present, equal = np.zeros(len(ids), bool), np.zeros(len(ids), bool)
+            present[inside] = their_ids[found[inside]] == ids[inside]
+            equal[inside] = their_contents[found[inside]] == contents[inside]
+            bad = np.asarray(self._compared)[block].astype(bool) & ~(present & equal)
+            for index in np.flatnonzero(bad):
+                places[self._place(start + index)] = "the rows differ" if present[index] else "absent"
+        return places
+
+    def _compared_rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ids and contents of the compared rows, by rising id; of one id the first row in file order stands first."""
+        order = np.argsort(np.asarray(self._ids), kind="stable")
+        order = order[np.asarray(self._compared)[order] == 1]
+        return np.asarray(self._ids)[order], np.asarray(self._contents)[order]
 
     def _place(self, index: int) -> tuple[int, int]:
         return divmod(self._places[index], self._SHARD)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ad4edu_train.data.fingerprints import fingerprint, normalised
+from ad4edu_train.data.fingerprints import Fingerprints, fingerprint, normalised
 from ad4edu_train.data.problems import Problems
 from ad4edu_train.data.rows import HumanPair, Pair
 
@@ -19,28 +19,29 @@ SHARED_PAIR = "leak: the pair_id is in test_human" + ADVICE
 class LeakageGuard:
     """Fingerprints of the test set, and the training rows found to share one."""
 
-    pair_ids: set[int] = field(default_factory=set)
-    moments: set[int] = field(default_factory=set)
-    prompt_ids: set[str] = field(default_factory=set)
-    prompts: set[int] = field(default_factory=set)
-    ads: set[int] = field(default_factory=set)
+    pair_ids: Fingerprints = field(default_factory=Fingerprints)
+    moments: Fingerprints = field(default_factory=Fingerprints)
+    prompt_ids: Fingerprints = field(default_factory=Fingerprints)
+    prompts: Fingerprints = field(default_factory=Fingerprints)
+    ads: Fingerprints = field(default_factory=Fingerprints)
     _last: tuple[str, int] = ("", 0)
 
     def learn(self, pair: HumanPair) -> None:
         self.pair_ids.add(fingerprint(pair.pair_id))
         self.moments.add(fingerprint(pair.moment_id))
-        self.prompt_ids.add(pair.prompt_id)
+        self.prompt_ids.add(fingerprint(pair.prompt_id))
         self.prompts.add(self._prompt(pair))
-        self.ads.update(_prompt_and_ads(pair))
+        for text_and_ad in _prompt_and_ads(pair):
+            self.ads.add(text_and_ad)
 
     def check(self, pair: Pair, path: Path, row: int, problems: Problems) -> None:
         """Add each thing that a training pair shares with the test set to `problems`, the most telling one first."""
         shared = (
             (SHARED_PAIR, fingerprint(pair.pair_id) in self.pair_ids),
             (SHARED_MOMENT, fingerprint(pair.moment_id) in self.moments),
-            (SHARED_PROMPT_ID, pair.prompt_id in self.prompt_ids),
+            (SHARED_PROMPT_ID, fingerprint(pair.prompt_id) in self.prompt_ids),
             (SHARED_PROMPT, self._prompt(pair) in self.prompts),
-            (SHARED_AD, not self.ads.isdisjoint(_prompt_and_ads(pair))),
+            (SHARED_AD, any(text_and_ad in self.ads for text_and_ad in _prompt_and_ads(pair))),
         )
         for kind, found in shared:
             if found:

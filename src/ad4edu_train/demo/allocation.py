@@ -116,11 +116,7 @@ def _lecture_names(split: str, subject: str, test_moments: int) -> list[str]:
     """Names of a subject's lectures; test takes the first few of train (the shared ones) and then new ones."""
     train, test = margins("train", test_moments).lectures[subject], margins("test", test_moments).lectures[subject]
     shared = min(train, test, round(SHARED_LECTURES[subject] * test_moments / CARD_TEST_MOMENTS))
-    numbers = (
-        range(1, train + 1)
-        if split == "train"
-        else [*range(1, shared + 1), *range(train + 1, train + 1 + test - shared)]
-    )
+    numbers = range(1, train + 1) if split == "train" else [*range(1, shared + 1), *range(train + 1, train + 1 + test - shared)]
     return [f"{subject.lower().replace(' ', '-')}-{number:02d}" for number in numbers]
 
 

@@ -152,9 +152,7 @@ def skeletons(texts: set[str]) -> set[str]:
         for sentence in re.split(r"(?<=[.:]) ", re.sub(r'^Under the words "[^"]*": ', "", text)):
             tokens, shape, i = _tokens(sentence), [""], 0
             while i < len(tokens):
-                size = next(
-                    (n for n in range(longest, 0, -1) if tokens[i : i + n] in contents and i + n <= len(tokens)), 0
-                )
+                size = next((n for n in range(longest, 0, -1) if tokens[i : i + n] in contents and i + n <= len(tokens)), 0)
                 blank = size or tokens[i].isdigit()
                 if not (blank and shape[-1] == "_"):
                     shape.append("_" if blank else tokens[i])
@@ -179,8 +177,7 @@ def audit(train: list[Row], test: list[Row], candidates: list[Row], null_labels:
     decided = [row for row in train if row["axis"] == "natural" and row["cross_family"]]
     sides = {"train": ("chosen", "rejected"), "test": OPTIONS}
     texts = {
-        split: {_said(row, side) for row in rows for side in sides[split]}
-        for split, rows in (("train", train), ("test", test))
+        split: {_said(row, side) for row in rows for side in sides[split]} for split, rows in (("train", train), ("test", test))
     }
     chance = (0.38, 0.62)
     claims = [

@@ -107,10 +107,7 @@ def _distinct(moment: Moment, axis: str, source: PairSource, rng: Random) -> Con
 
 
 def _answers(a: Description, b: Description, moment: Moment, seed: int, rng: Random) -> dict[str, str | None]:
-    return {
-        name: raters.rate(a.conveyed, b.conveyed, raters.rater_weights(name, seed), moment.tastes, rng)
-        for name in RATERS
-    }
+    return {name: raters.rate(a.conveyed, b.conveyed, raters.rater_weights(name, seed), moment.tastes, rng) for name in RATERS}
 
 
 def _test_pairs(

@@ -190,8 +190,6 @@ def _invented(fact: Fact, slide: Slide, rng: Random) -> list[str]:
         return [f"{hidden.relation} {hidden.target}"]
     if fact.kind == "val":
         low, high = slide.topic.low, slide.topic.high
-        return [str(number) for _ in range(8) if str(number := rng.randint(low, high + 9)) not in on_slide] or [
-            str(high + 17)
-        ]
+        return [str(number) for _ in range(8) if str(number := rng.randint(low, high + 9)) not in on_slide] or [str(high + 17)]
     pool: Sequence[str] = COLOURS if fact.kind == "col" else POSITIONS[slide.layout]
     return [value for value in pool if value not in on_slide]

@@ -57,9 +57,7 @@ def build_moments(settings: Settings) -> tuple[list[Moment], dict[str, bool]]:
     topics = split_topics(seed, plans)
     lectures = sorted({plan.lecture for plan in plans})
     cursor = {lecture: Random(f"cursor/{seed}/{lecture}").random() < CURSOR_SHARE for lecture in lectures}
-    lecture_taste = {
-        name: raters.Taste.draw(raters.LECTURE_SPREAD, Random(f"taste/{seed}/{name}")) for name in lectures
-    }
+    lecture_taste = {name: raters.Taste.draw(raters.LECTURE_SPREAD, Random(f"taste/{seed}/{name}")) for name in lectures}
     clock = {
         lecture: iter(
             sorted(Random(f"clock/{seed}/{lecture}").sample(range(30, 4200), sum(p.lecture == lecture for p in plans)))

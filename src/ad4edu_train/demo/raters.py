@@ -62,9 +62,7 @@ def utility(seen: Conveyed, weights: Weights, tastes: tuple[Taste, ...]) -> floa
     points += weights.style * seen.style_fault + weights.vague * seen.vague_term
     points += weights.brief * (seen.new + seen.said + seen.false == 0)
     for taste in tastes:
-        points += (
-            sum(value * count for value, count in zip(taste.kinds, seen.kinds, strict=True)) + taste.word * seen.words
-        )
+        points += sum(value * count for value, count in zip(taste.kinds, seen.kinds, strict=True)) + taste.word * seen.words
     return points
 
 

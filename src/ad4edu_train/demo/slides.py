@@ -94,9 +94,7 @@ def _draw_item(draw: Any, slide: Slide, item: Item, box: Box, bold: bool) -> Non
         _text(draw, (x0 + 220, y0 + 8, x0 + 450, y1), note, 13)
         _text(draw, (x0 + 470, y0 + 15, x1, y1), number, 15)
     elif slide.layout == "equation":
-        draw.text(
-            (x0 + 10, y0 + 12), f"{item.name}  =  {note}", font=_font(17), fill=colour, stroke_width=0.6 if bold else 0
-        )
+        draw.text((x0 + 10, y0 + 12), f"{item.name}  =  {note}", font=_font(17), fill=colour, stroke_width=0.6 if bold else 0)
         _text(draw, (x0 + 480, y0 + 12, x1, y1), number, 17)
     else:
         draw.ellipse((x0 + 6, y0 + 8, x0 + 22, y0 + 24), fill=colour)

@@ -101,4 +101,7 @@ class Chat:
 
 
 def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:
-    return next((index for index, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]), min(len(first), len(second)))
+    return next(
+        (index for index, pair in enumerate(zip(first, second, strict=False)) if pair[0] != pair[1]),
+        min(len(first), len(second)),
+    )

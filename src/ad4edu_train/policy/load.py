@@ -18,7 +18,9 @@ def public_name(path: str) -> str:
 def refuse_missing_folders(model: Model) -> None:
     """Find a mistyped local path before torch is imported. What could be a hub id is left to the loading itself."""
     if model.path.startswith(("/", ".", "~")) and not (Path(model.path).expanduser() / "config.json").is_file():
-        raise ConfigError("model.path", model.path, "a folder with config.json and safetensors weights, or a hub id (owner/name)")
+        raise ConfigError(
+            "model.path", model.path, "a folder with config.json and safetensors weights, or a hub id (owner/name)"
+        )
     if model.adapter and not (Path(model.adapter).expanduser() / "adapter_model.safetensors").is_file():
         raise ConfigError("model.adapter", model.adapter, "a folder with adapter_config.json and adapter_model.safetensors")
 

@@ -9,7 +9,8 @@ SYNTHETIC = "**SYNTHETIC DATA with synthetic raters: no figure below speaks of p
 READING = (
     "Agreement with human_winner, the majority of the BLV raters who decided. Directed pairs have a winner; pairs without one are in no "
     "denominator. Ties and abstentions are the predictor's. Intervals are 95 % Wilson on pairs; pairs of a moment share their material, so "
-    "they are somewhat too narrow. A base model's implicit reward is 0 by definition, so its log-prob stands for it. Chance is 50 %."
+    "they are somewhat too narrow. A base model's implicit reward is 0 by definition, so its log-prob stands for it. Shuffled prompts: each moment's ADs are asked under "
+    "another moment's prompt. AD-only classifier: surface features, fitted on train_prefs, no prompt. Chance is 50 %."
 )
 
 

@@ -21,7 +21,9 @@ def lora_config(model: "nn.Module", lora: Lora) -> "LoraConfig":
     decoder = decoder_path(model)
     for target in lora.targets:
         if not any(re.fullmatch(_pattern(decoder, [target]), name) for name, _ in model.named_modules()):
-            raise ConfigError("lora.targets", target, f"the last name of a module of the language model ({_candidates(model, decoder)})")
+            raise ConfigError(
+                "lora.targets", target, f"the last name of a module of the language model ({_candidates(model, decoder)})"
+            )
     return LoraConfig(
         r=lora.r,
         lora_alpha=lora.alpha,  # type: ignore[arg-type]  # PEFT scales by alpha / r, a fraction is fine
@@ -65,5 +67,9 @@ def _part(name: str) -> str:
 def _candidates(model: "nn.Module", decoder: str) -> str:
     from torch import nn
 
-    names = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, nn.Linear) and name.startswith(decoder)}
+    names = {
+        name.rpartition(".")[2]
+        for name, module in model.named_modules()
+        if isinstance(module, nn.Linear) and name.startswith(decoder)
+    }
     return ", ".join(sorted(names))

@@ -132,7 +132,9 @@ def _version(name: str) -> str:
 def _git() -> dict[str, Any]:
     here = Path(__file__).parent
     try:
-        commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+        commit = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=here, capture_output=True, text=True, check=True
+        ).stdout.strip()
         changed = subprocess.run(["git", "status", "--porcelain"], cwd=here, capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return {"commit": None, "dirty": None}

@@ -99,10 +99,18 @@ def _split(config: TrainConfig, corpus: Corpus) -> tuple[list[PreferencePair], l
         raise DataError("no training pair is left after data.validation_fraction and data.exclude_subjects.")
     train = split.train
     if data.max_train_pairs and data.max_train_pairs < len(train):
-        train = Random(config.trainer.seed).sample(train, data.max_train_pairs)
+        train = _whole_moments(train, data.max_train_pairs, config.trainer.seed)
     # Validation costs two passes a pair; a cut of the training pairs cuts it in proportion.
     share = len(train) / len(split.train)
     return train, split.validation[: max(1, round(share * len(split.validation)))] if split.validation else [], split.excluded
+
+
+def _whole_moments(pairs: list[PreferencePair], most: int, seed: int) -> list[PreferencePair]:
+    """A seeded sample of `most` pairs that takes moments whole, but for the last one."""
+    order = list(dict.fromkeys(pair.moment_id for pair in pairs))
+    Random(seed).shuffle(order)
+    rank = {moment: position for position, moment in enumerate(order)}
+    return sorted(pairs, key=lambda pair: rank[pair.moment_id])[:most]
 
 
 def _render(config: TrainConfig, pairs: list[PreferencePair], session, what: str) -> Preflight:  # type: ignore[no-untyped-def]

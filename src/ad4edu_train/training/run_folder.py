@@ -41,6 +41,7 @@ TRAINING_KEYS = {
         "batch_size",
         "accumulation",
         "precision",
+        "layout",
         "precompute_reference",
         "disable_dropout",
     ),

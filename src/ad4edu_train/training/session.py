@@ -12,12 +12,13 @@ from ad4edu_train.errors import UserError
 from ad4edu_train.policy.chat import Chat, Rendered
 from ad4edu_train.policy.load import load_base, load_tokenizer, public_name
 from ad4edu_train.policy.log_probs import LogProb
+from ad4edu_train.policy.moment_tree import refuse_inexact
 from ad4edu_train.training import validation as per_pair
 from ad4edu_train.training.callbacks import CheckpointMark, Every, Interrupt, Record, Watchdog
 from ad4edu_train.training.lora import check_parts, lora_config, trainable_by_part
 from ad4edu_train.training.preflight import Preflight
 from ad4edu_train.training.run_folder import RunFolder
-from ad4edu_train.training.trainer import PairTrainer, token_dataset, trl_arguments
+from ad4edu_train.training.trainer import PairTrainer, trl_arguments
 
 CARD_NOTE = (
     "LoRA adapter trained by ad4edu-train with direct preference optimisation.\n"
@@ -43,6 +44,8 @@ class Session:
         self.base = load_base(self.config.model)
         self.lora = lora_config(self.base, self.config.lora)
         self.parts = self._count_parts()
+        if self.config.trainer.layout == "moment_tree":
+            refuse_inexact(self.base.config)
 
     def reference_in_words(self) -> str:
         name = public_name(self.config.model.path)
@@ -82,7 +85,9 @@ class Session:
         elif validation.pairs:
             validate(0)
             if any(row.margin != 0 for row in rows):
-                raise UserError("before the first step policy and reference differ, so the reference is not what run.json says it is.")
+                raise UserError(
+                    "before the first step policy and reference differ, so the reference is not what run.json says it is."
+                )
         try:
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         except UserError as error:
@@ -94,7 +99,9 @@ class Session:
             return
         if not resumed and not _changed(before, _adapter_tensors(model)):
             folder.update(status="failed", reason="no adapter weight changed")
-            raise UserError("training ended, but no weight of the adapter changed. Is trainer.learning_rate large enough for lora.dtype?")
+            raise UserError(
+                "training ended, but no weight of the adapter changed. Is trainer.learning_rate large enough for lora.dtype?"
+            )
         if validation.pairs and (not rows or rows[-1].step != trainer.state.global_step):
             validate(trainer.state.global_step)
         self._save_adapter(model, folder)
@@ -106,7 +113,8 @@ class Session:
         trainer = PairTrainer(
             model=self.base,
             args=trl_arguments(self.config, folder.checkpoints, self.use_cpu),
-            train_dataset=token_dataset(training.pairs),
+            pairs=training.pairs,
+            layout=self.config.trainer.layout,
             processing_class=self.tokenizer,
             peft_config=self.lora,
             callbacks=[Record(folder), Watchdog(self.config.trainer.stall_steps), CheckpointMark(), interrupt],
@@ -128,7 +136,7 @@ class Session:
         with tqdm(total=len({item.first.prompt_ids for item in pairs}), unit="prompt", desc="reference") as bar:
             scores = per_pair.reference_scores(trainer.model, pairs, bar.update)
         if beforehand:
-            trainer.use_reference(beforehand, scores)
+            trainer.use_reference(scores)
         return scores
 
     def _count_parts(self) -> dict[str, int]:

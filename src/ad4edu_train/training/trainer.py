@@ -1,25 +1,69 @@
 """TRL's DPOTrainer on pairs that were rendered beforehand, and its arguments from our settings."""
 
+import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import trl.trainer.utils
 from datasets import Dataset
+from torch.utils.data import Sampler
 from trl import DPOConfig, DPOTrainer
 
 from ad4edu_train.config import Dpo, TrainConfig, Trainer
 from ad4edu_train.policy.chat import Rendered
 from ad4edu_train.policy.log_probs import LogProb
+from ad4edu_train.policy.moment_tree import TreeForward
 from ad4edu_train.training.preflight import RenderedPair
-
 
 # Where there is no Triton, TRL's head scores every position and throws the prompt's away: half the time of a CPU step.
 # The values are the same (tests/training/test_trl_hooks.py); the kernel itself asks for Triton under a name of its own.
 trl.trainer.utils._use_triton = lambda device: True
 
 
+class MomentSampler(Sampler[int]):
+    """Pairs of a moment one after the other, moments in an order that follows from seed and epoch: a batch shares prompts."""
+
+    def __init__(self, pairs: list[RenderedPair], seed: int) -> None:
+        self.moments: dict[tuple[int, ...], list[int]] = {}
+        for index, item in enumerate(pairs):
+            self.moments.setdefault(item.first.prompt_ids, []).append(index)
+        self.seed = seed
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        return sum(map(len, self.moments.values()))
+
+    def __iter__(self) -> Iterator[int]:
+        moments = list(self.moments.values())
+        Random(f"{self.seed} {self.epoch}").shuffle(moments)
+        return itertools.chain.from_iterable(moments)
+
+
 class PairTrainer(DPOTrainer):
-    """DPOTrainer that takes token ids as they were checked, instead of rendering the conversations again."""
+    """DPOTrainer on token ids as they were checked. In the layout `moment_tree` a batch runs each prompt once.
+
+    `pairs` is what is trained; TRL's losses, metrics and checkpoints stay as they are.
+    """
+
+    def __init__(self, *, pairs: list[RenderedPair], layout: str, **arguments: Any) -> None:
+        self.pairs = pairs
+        self.layout = layout
+        super().__init__(train_dataset=token_dataset(pairs), **arguments)
+
+    def _get_train_sampler(self, *arguments: Any) -> Any:
+        if self.layout == "stock":
+            return super()._get_train_sampler(*arguments)
+        return MomentSampler(self.pairs, self.args.seed)
+
+    def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
+        if self.layout == "moment_tree":
+            model = TreeForward(model, self.processing_class.pad_token_id)
+        return super()._compute_loss(model, inputs, return_outputs)
 
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
         return dataset
@@ -28,13 +72,13 @@ class PairTrainer(DPOTrainer):
         # `use_reference` fills them in: one run of the prompt for all ADs of a moment, instead of one for each side of a pair.
         return dataset
 
-    def use_reference(self, pairs: list[RenderedPair], reference: dict[Rendered, LogProb]) -> None:
+    def use_reference(self, reference: dict[Rendered, LogProb]) -> None:
         """Train against reference log-probs that were computed beforehand (needs `precompute_reference`)."""
         columns = {
-            "ref_chosen_logps": [reference[item.first].total for item in pairs],
-            "ref_rejected_logps": [reference[item.second].total for item in pairs],
+            "ref_chosen_logps": [reference[item.first].total for item in self.pairs],
+            "ref_rejected_logps": [reference[item.second].total for item in self.pairs],
         }
-        self.train_dataset = token_dataset(pairs, **columns)
+        self.train_dataset = token_dataset(self.pairs, **columns)
 
 
 def token_dataset(pairs: list[RenderedPair], **columns: list[float]) -> Dataset:

@@ -4,8 +4,8 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from ad4edu_train.policy.log_probs import LogProb, score_all
 from ad4edu_train.policy.chat import Rendered
+from ad4edu_train.policy.log_probs import LogProb, score_all
 from ad4edu_train.training.preflight import RenderedPair
 
 

@@ -1,0 +1,111 @@
+"""The moment tree is the same computation as stock TRL: losses, gradients, metrics."""
+
+import itertools
+
+import pytest
+import torch
+
+from ad4edu_train.errors import ConfigError
+from ad4edu_train.policy.moment_tree import IGNORED, pack, refuse_inexact, unpack
+
+STOCK = ("trainer.layout=stock", "trainer.precompute_reference=false")
+LOSSES = ["[sigmoid]", "[ipo]", "[hinge]", "[sppo_hard]", "[apo_zero]", "[sigmoid,bco_pair,sft]"]
+
+
+@pytest.mark.parametrize("checkpointing", ["true", "false"])
+@pytest.mark.parametrize("loss", LOSSES)
+def test_loss_and_gradients_equal_stock_trl(trainer, loss_and_gradients, rendered, loss, checkpointing):
+    options = (f"dpo.loss={loss}", f"trainer.gradient_checkpointing={checkpointing}")
+    stock_loss, stock = loss_and_gradients(trainer(rendered, *options, *STOCK), rendered)
+    tree_loss, tree = loss_and_gradients(trainer(rendered, *options), rendered)
+    assert tree_loss == pytest.approx(stock_loss, rel=1e-5)
+    assert tree.keys() == stock.keys()
+    assert all(gradient.abs().sum() > 0 for gradient in stock.values())
+    difference = sum(float((tree[name] - stock[name]).pow(2).sum()) for name in stock) ** 0.5
+    assert difference / sum(float(stock[name].pow(2).sum()) for name in stock) ** 0.5 < 2e-5
+
+
+def test_metrics_equal_stock_trl(trainer, loss_and_gradients, rendered):
+    metrics = []
+    for options in ((), STOCK):
+        made = trainer(rendered, *options)
+        loss_and_gradients(made, rendered)
+        metrics.append({name: values[-1] for name, values in made._metrics["train"].items()})
+    tree, stock = metrics
+    for name in ("rewards/margins", "rewards/accuracies", "logps/chosen", "logps/rejected", "entropy", "mean_token_accuracy"):
+        assert tree[name] == pytest.approx(stock[name], rel=1e-4, abs=1e-4), name
+
+
+@pytest.mark.parametrize("break_it", ["position", "leak"])
+def test_the_comparison_notices_a_wrong_position_and_a_leaking_branch(
+    trainer, loss_and_gradients, rendered, monkeypatch, break_it
+):
+    stock_loss, _ = loss_and_gradients(trainer(rendered, *STOCK), rendered)
+    from ad4edu_train.policy import moment_tree
+
+    original = moment_tree.pack
+
+    def broken(*arguments):
+        packed = original(*arguments)
+        if break_it == "position":
+            packed.position_ids[packed.shift_labels != IGNORED] += 1
+        else:
+            packed.attention_mask[:] = torch.ones_like(packed.attention_mask).tril()
+        return packed
+
+    monkeypatch.setattr(moment_tree, "pack", broken)
+    wrong_loss, _ = loss_and_gradients(trainer(rendered), rendered)
+    assert wrong_loss != pytest.approx(stock_loss, rel=1e-5)
+
+
+def test_every_distinct_ad_is_one_branch_and_values_come_back_where_they_belong():
+    # Two pairs on the prompt (1, 2, 3) that share the AD (5, 6), one pair on (1, 2, 4).
+    sides = [
+        ((1, 2, 3), (5, 6)),
+        ((1, 2, 3), (5, 6)),
+        ((1, 2, 4), (7,)),
+        ((1, 2, 3), (8, 9, 9)),
+        ((1, 2, 3), (7,)),
+        ((1, 2, 4), (5,)),
+    ]
+    input_ids = torch.zeros(6, 6, dtype=torch.long)
+    labels = torch.full((6, 6), IGNORED)
+    for row, (prompt, completion) in enumerate(sides):
+        input_ids[row, : len(prompt + completion)] = torch.tensor(prompt + completion)
+        labels[row, len(prompt) : len(prompt + completion)] = torch.tensor(completion)
+    packed = pack(input_ids, labels, pad_id=0)
+    assert packed.input_ids.tolist() == [[1, 2, 3, 5, 3, 8, 9, 3], [1, 2, 4, 4, 0, 0, 0, 0]]
+    assert packed.position_ids.tolist() == [[0, 1, 2, 3, 2, 3, 4, 2], [0, 1, 2, 2, 0, 0, 0, 0]]
+    assert packed.shift_labels.tolist()[0] == [IGNORED, IGNORED, 5, 6, 8, 9, 9, 7]
+    mask = packed.attention_mask[0, 0]
+    assert mask[4].nonzero().flatten().tolist() == [0, 1, 4]
+    assert mask[6].nonzero().flatten().tolist() == [0, 1, 4, 5, 6]
+    values = unpack(packed.shift_labels.float(), packed.branches, (6, 5))
+    for row, (prompt, completion) in enumerate(sides):
+        expected = torch.zeros(5)
+        expected[len(prompt) - 1 : len(prompt) - 1 + len(completion)] = torch.tensor(completion, dtype=torch.float)
+        assert torch.equal(values[row], expected)
+
+
+def test_sampler_keeps_moments_together_and_gives_every_pair_once(rendered):
+    from ad4edu_train.training.trainer import MomentSampler
+
+    sampler = MomentSampler(rendered, seed=4)
+    first = list(sampler)
+    assert sorted(first) == list(range(len(rendered)))
+    prompts = [rendered[index].first.prompt_ids for index in first]
+    changes = sum(left != right for left, right in itertools.pairwise(prompts))
+    assert changes == len(set(prompts)) - 1
+    assert list(MomentSampler(rendered, seed=4)) == first
+    sampler.set_epoch(1)
+    assert list(sampler) != first
+
+
+def test_architectures_that_a_packed_row_would_change_are_refused():
+    from transformers import AutoConfig, MistralConfig
+
+    with pytest.raises(ConfigError, match="sliding-window"):
+        refuse_inexact(MistralConfig(sliding_window=64, attn_implementation="sdpa"))
+    config = AutoConfig.for_model("llama", attn_implementation="flash_attention_2")
+    with pytest.raises(ConfigError, match="other than SDPA"):
+        refuse_inexact(config)
