@@ -15,9 +15,12 @@ def main(raw: DictConfig) -> None:
     with plain_errors():
         config = resolve(parse(EvaluateConfig, to_plain(raw)))
         from ad4edu_train.agreement.evaluate import evaluate
+        from ad4edu_train.report.agreement import write_markdown
         from ad4edu_train.report.console import print_agreement
 
-        print_agreement(evaluate(config))
+        folder = evaluate(config)
+        write_markdown(folder)
+        print_agreement(folder)
 
 
 if __name__ == "__main__":

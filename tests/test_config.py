@@ -54,7 +54,7 @@ def test_presets_state_size_licence_and_memory():
     [
         ("dpo.beta=-1", r"dpo\.beta=-1: input should be greater than 0"),
         ("dpo.beta=no", r"dpo\.beta='no': input should be a valid number"),
-        ("dpo.beta=.nan", r"dpo\.beta=nan"),
+        ("dpo.beta=nan", r"dpo\.beta=nan"),
         ("trainer.batch_size=2.5", r"trainer\.batch_size=2\.5"),
         ("trainer.batch_size=true", r"trainer\.batch_size=True"),
         ("data.validation_fraction=1", r"data\.validation_fraction=1"),

@@ -9,6 +9,7 @@ import pytest
 from ad4edu_train.agreement.evaluate import evaluate
 from ad4edu_train.config import EvaluateConfig
 from ad4edu_train.errors import UserError
+from ad4edu_train.report.agreement import write_markdown
 from ad4edu_train.stats.intervals import on_card
 from ad4edu_train.training.run import train
 from tests.conftest import read_jsonl
@@ -18,7 +19,7 @@ from tests.conftest import read_jsonl
 def evaluate_tiny(compose, tiny_model, demo_folder):
     def run(checkpoints, *overrides, root=demo_folder):
         listed = ",".join(map(str, checkpoints))
-        return evaluate(
+        folder = evaluate(
             compose(
                 EvaluateConfig,
                 "evaluate",
@@ -28,6 +29,9 @@ def evaluate_tiny(compose, tiny_model, demo_folder):
                 *overrides,
             )
         )
+
+        write_markdown(folder)
+        return folder
 
     return run
 

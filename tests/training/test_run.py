@@ -3,7 +3,9 @@
 import json
 import math
 import os
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -55,14 +57,14 @@ def test_adapter_loads_with_peft_and_changes_the_model(finished, tiny_model):
 
 
 def test_no_folder_of_this_machine_in_the_run_folder(finished, tiny_model, demo_folder):
-    secrets = [str(path).encode() for path in (tiny_model.parent, demo_folder.parent, finished.path.parent)] + [
-        os.uname().nodename.encode()
-    ]
+    folders = [str(path).encode() for path in (tiny_model.parent, demo_folder.parent, finished.path.parent, Path.home())]
     for path in finished.path.rglob("*"):
         if path.is_file():
             content = path.read_bytes()
-            for secret in secrets:
-                assert secret not in content, f"{path.name} holds {secret!r}"
+            for folder in folders:
+                assert folder not in content, f"{path.name} holds {folder!r}"
+    for name in ("run.json", "config.yaml", "metrics.jsonl"):
+        assert not re.search(rf"\b{re.escape(os.uname().nodename)}\b", (finished.path / name).read_text())
 
 
 def test_trl_1311_step_0_is_all_ties_and_never_0_percent(finished):
@@ -187,7 +189,14 @@ def test_training_on_the_human_labels_is_refused(tiny_run, demo_folder):
 def test_a_start_from_an_sft_adapter_names_it_and_checks_what_it_saw(finished, tiny_run, demo_folder, tmp_path):
     prompts = [row["prompt_id"] for row in read_jsonl(demo_folder / "human_val_400.jsonl")]
     (tmp_path / "sft.jsonl").write_text("".join(json.dumps({"prompt_id": prompt_id}) + "\n" for prompt_id in prompts[:1]))
-    run = train(tiny_run(f"model.adapter={finished.adapter}", f"data.sft={tmp_path / 'sft.jsonl'}", "trainer.max_steps=1"))
+    run = train(
+        tiny_run(
+            f"model.adapter={finished.adapter}",
+            f"data.sft={tmp_path / 'sft.jsonl'}",
+            "trainer.max_steps=1",
+            "trainer.warmup_steps=0",
+        )
+    )
     record = run.record()
     assert "with the SFT adapter adapter merged into it" in record["reference"]
     assert record["seen_in_sft"] == {"seen": prompts.count(prompts[0]), "unseen": len(prompts) - prompts.count(prompts[0])}

@@ -1,4 +1,4 @@
-"""Score test_human with base, checkpoints and controls, and write agreement.json, agreement.md and pairs.jsonl."""
+"""Score test_human with base, checkpoints and controls, and write agreement.json and pairs.jsonl."""
 
 import json
 from dataclasses import asdict
@@ -13,6 +13,7 @@ from ad4edu_train.config import EvaluateConfig
 from ad4edu_train.data.corpus import Corpus, load_corpus
 from ad4edu_train.errors import ConfigError, DataError, UserError
 from ad4edu_train.policy.load import refuse_missing_folders
+from ad4edu_train.writing import write_private_rows, write_text
 
 SCHEMA = "agreement/1"
 BASE_PER_TOKEN = "base, log-prob per token"
@@ -109,28 +110,21 @@ def _data_notes(record: dict[str, Any], corpus: Corpus, path: Path) -> list[str]
 
 
 def _write(folder: Path, result: dict[str, Any], corpus: Corpus, predictors: dict[str, Values]) -> None:
-    from ad4edu_train.report.agreement import markdown
-    from ad4edu_train.training.run_folder import RunFolder
-
+    rows = [
+        {
+            "pair_id": pair.pair_id,
+            "moment_id": pair.moment_id,
+            "stratum": pair.stratum,
+            "axis": pair.axis,
+            "type": pair.type,
+            "human_winner": pair.human_winner,
+            "preferences": {name: values.get(pair.pair_id) for name, values in predictors.items()},
+        }
+        for pair in corpus.test
+    ]
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        files = RunFolder(folder)
-        files.write_text("agreement.json", json.dumps(result, indent=2) + "\n")
-        files.write_text("agreement.md", markdown(result))
-        files.write_rows(
-            "pairs.jsonl",
-            [
-                {
-                    "pair_id": pair.pair_id,
-                    "moment_id": pair.moment_id,
-                    "stratum": pair.stratum,
-                    "axis": pair.axis,
-                    "type": pair.type,
-                    "human_winner": pair.human_winner,
-                    "preferences": {name: values.get(pair.pair_id) for name, values in predictors.items()},
-                }
-                for pair in corpus.test
-            ],
-        )
+        write_text(folder / "agreement.json", json.dumps(result, indent=2) + "\n")
+        write_private_rows(folder / "pairs.jsonl", rows)
     except OSError as error:
         raise UserError(f"out={folder} cannot be written: {error.strerror}.") from None

@@ -48,13 +48,7 @@ def strata(pairs: list[HumanPair]) -> Iterator[Stratum]:
     """Natural strata lead, controlled pairs by axis, moment types, and the mixture last; empty strata are left out."""
     candidates = [
         *(Stratum("natural pairs", name, _equals("stratum", name)) for name in STRATA if name.startswith("natural")),
-        *(
-            Stratum(
-                "controlled pairs by axis", name, lambda pair, axis=name: pair.stratum == "controlled" and pair.axis == axis
-            )
-            for name in AXES
-            if name != "natural"
-        ),
+        *(Stratum("controlled pairs by axis", name, _controlled_on(name)) for name in AXES if name != "natural"),
         Stratum("controlled pairs by axis", "controlled, all axes", _equals("stratum", "controlled")),
         *(Stratum("moment types, as classified on stills", name, _equals("type", name)) for name in _types(pairs)),
         Stratum("aggregate", MIXTURE, lambda pair: True),
@@ -88,6 +82,10 @@ def _side(value: float | None) -> str | None:
 
 def _equals(attribute: str, value: str) -> Callable[[HumanPair], bool]:
     return lambda pair: getattr(pair, attribute) == value
+
+
+def _controlled_on(axis: str) -> Callable[[HumanPair], bool]:
+    return lambda pair: pair.stratum == "controlled" and pair.axis == axis
 
 
 def _types(pairs: list[HumanPair]) -> list[str]:

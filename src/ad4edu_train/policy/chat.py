@@ -68,15 +68,15 @@ class Chat:
         else:
             start = _common(prompt_ids, whole)
             raise PrefixMismatch(
-                f"the prompt ends in {self.tokenizer.decode(prompt_ids[start:])!r} when sampled from, "
-                f"but goes on with {self.tokenizer.decode(whole[start : start + 12])!r} in the conversation"
+                f"the prompt ends in {self._text(prompt_ids[start:])!r} when sampled from, "
+                f"but goes on with {self._text(whole[start : start + 12])!r} in the conversation"
             )
         ends = [index for index, token in enumerate(tail) if token in self.end_ids]
         if not ends:
             raise RenderError("the chat template puts no end token behind the AD, so the model would not learn to stop")
         completion = tail[: ends[0] + 1]
         # Templates put white space behind the end token; it is never sampled. Anything else there was in the AD itself.
-        if self.tokenizer.decode(tail[ends[0] + 1 :]).strip() or any(token in self.special_ids for token in completion[:-1]):
+        if self._text(tail[ends[0] + 1 :]).strip() or any(token in self.special_ids for token in completion[:-1]):
             raise RenderError("the AD holds chat markup (a special token)")
         if len(completion) < 2:
             raise RenderError("the AD has no tokens")
@@ -91,6 +91,9 @@ class Chat:
             enable_thinking=self.thinking,
         )
         return tuple(ids)
+
+    def _text(self, ids: tuple[int, ...]) -> str:
+        return str(self.tokenizer.decode(list(ids)))
 
     def _check_specials(self, ids: tuple[int, ...], text: str) -> None:
         if "" not in self._prompts:

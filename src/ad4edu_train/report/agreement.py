@@ -1,17 +1,26 @@
 """agreement.json as Markdown. Computes nothing but the printed form of counts."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 from ad4edu_train.stats.intervals import on_card
+from ad4edu_train.writing import write_text
 
 COLUMNS = ("stratum", "predictor", "pairs", "moments", "directed", "ties", "agree on decided", "agree, ties = fail")
 SYNTHETIC = "**SYNTHETIC DATA with synthetic raters: no figure below speaks of people.**"
 READING = (
     "Agreement with human_winner, the majority of the BLV raters who decided. Directed pairs have a winner; pairs without one are in no "
-    "denominator. Ties and abstentions are the predictor's. Intervals are 95 % Wilson on pairs; pairs of a moment share their material, so "
-    "they are somewhat too narrow. A base model's implicit reward is 0 by definition, so its log-prob stands for it. Shuffled prompts: each moment's ADs are asked under "
-    "another moment's prompt. AD-only classifier: surface features, fitted on train_prefs, no prompt. Chance is 50 %."
+    "denominator. Ties and abstentions are the predictor's. Intervals are 95 % Wilson on pairs; pairs of a moment share their material, "
+    "so they are somewhat too narrow. A base model's implicit reward is 0 by definition, so its log-prob stands for it. Shuffled "
+    "prompts: each moment's ADs are asked under another moment's prompt. AD-only classifier: surface features, fitted on train_prefs, "
+    "no prompt. Chance is 50 %."
 )
+
+
+def write_markdown(folder: Path) -> None:
+    """agreement.md beside the agreement.json of a folder."""
+    write_text(folder / "agreement.md", markdown(json.loads((folder / "agreement.json").read_text())))
 
 
 def markdown(result: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ import yaml
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.load import public_name
+from ad4edu_train.writing import write_text
 
 # The settings that decide what a run learns. Everything else (clock, tracker, logging, output root) leaves the name alone.
 TRAINING_KEYS = {
@@ -64,7 +65,7 @@ def run_hash(config: TrainConfig, digests: dict[str, str], adapter_sha256: str |
 
 
 class RunFolder:
-    """Paths and records of one run. Files with one row a pair are written for the user alone (mode 600)."""
+    """Paths and records of one run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -77,7 +78,7 @@ class RunFolder:
         folder = cls(Path(config.trainer.output_root) / name)
         try:
             folder.checkpoints.mkdir(parents=True, exist_ok=True)
-            folder.write_text("config.yaml", yaml.safe_dump(public_settings(config), sort_keys=False))
+            write_text(folder.path / "config.yaml", yaml.safe_dump(public_settings(config), sort_keys=False))
         except OSError as error:
             raise UserError(f"trainer.output_root: {folder.path} cannot be written: {error.strerror}.") from None
         return folder
@@ -96,23 +97,11 @@ class RunFolder:
     def update(self, **facts: Any) -> None:
         """Add facts to run.json."""
         record = self.record() | facts
-        self.write_text("run.json", json.dumps(record, indent=2, default=_plain) + "\n")
+        write_text(self.path / "run.json", json.dumps(record, indent=2, default=_plain) + "\n")
 
     def append_metrics(self, row: dict[str, Any]) -> None:
         with (self.path / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(row) + "\n")
-
-    def write_rows(self, name: str, rows: list[dict[str, Any]]) -> Path:
-        """A JSONL file with one row a pair, readable by the user alone."""
-        self.write_text(name, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), mode=0o600)
-        return self.path / name
-
-    def write_text(self, name: str, text: str, mode: int = 0o644) -> None:
-        """Write a whole file or nothing: a reader never sees half of it."""
-        partial = self.path / f".{name}.partial"
-        with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode), "w", encoding="utf-8") as file:
-            file.write(text)
-        partial.replace(self.path / name)
 
     def newest_checkpoint(self) -> Path | None:
         """The newest checkpoint whose save was completed; a folder without the mark may be torn and is passed over."""

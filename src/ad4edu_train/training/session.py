@@ -19,6 +19,7 @@ from ad4edu_train.training.lora import check_parts, lora_config, trainable_by_pa
 from ad4edu_train.training.preflight import Preflight
 from ad4edu_train.training.run_folder import RunFolder
 from ad4edu_train.training.trainer import PairTrainer, trl_arguments
+from ad4edu_train.writing import write_private_rows
 
 CARD_NOTE = (
     "LoRA adapter trained by ad4edu-train with direct preference optimisation.\n"
@@ -74,7 +75,7 @@ class Session:
         def validate(step: int) -> None:
             found = per_pair.validate(model, validation.pairs, reference, beta=self.config.dpo.beta, step=step)
             rows.extend(found)
-            folder.write_rows("validation.jsonl", per_pair.as_rows(rows))
+            write_private_rows(folder.path / "validation.jsonl", per_pair.as_rows(rows))
             folder.append_metrics({"step": step, "validation": {k: vars(v) for k, v in per_pair.summarise(found).items()}})
 
         if self.config.trainer.validate_every and validation.pairs:
@@ -117,8 +118,14 @@ class Session:
             layout=self.config.trainer.layout,
             processing_class=self.tokenizer,
             peft_config=self.lora,
-            callbacks=[Record(folder), Watchdog(self.config.trainer.stall_steps), CheckpointMark(), interrupt],
+            callbacks=[
+                Record(folder),
+                Watchdog(self.config.trainer.stall_steps),
+                CheckpointMark(folder.checkpoints),
+                interrupt,
+            ],
         )
+        assert trainer.model is not None
         for callback in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(callback)
         dtype = getattr(torch, self.config.lora.dtype)

@@ -62,7 +62,7 @@ class PairTrainer(DPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
         if self.layout == "moment_tree":
-            model = TreeForward(model, self.processing_class.pad_token_id)
+            model = TreeForward(model, self._tokenizer.pad_token_id)
         return super()._compute_loss(model, inputs, return_outputs)
 
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
