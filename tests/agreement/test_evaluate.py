@@ -14,6 +14,8 @@ from ad4edu_train.stats.intervals import on_card
 from ad4edu_train.training.run import train
 from tests.conftest import read_jsonl
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def evaluate_tiny(compose, tiny_model, demo_folder):

@@ -8,6 +8,8 @@ import torch
 from ad4edu_train.errors import ConfigError
 from ad4edu_train.policy.moment_tree import IGNORED, pack, refuse_inexact, unpack
 
+pytestmark = pytest.mark.slow
+
 STOCK = ("trainer.layout=stock", "trainer.precompute_reference=false")
 LOSSES = ["[sigmoid]", "[ipo]", "[hinge]", "[sppo_hard]", "[apo_zero]", "[sigmoid,bco_pair,sft]"]
 

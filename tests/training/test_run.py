@@ -5,6 +5,7 @@ import math
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from ad4edu_train.training.callbacks import Interrupt
 from ad4edu_train.training.run import train
 from ad4edu_train.training.run_folder import COMPLETE, RunFolder
 from tests.conftest import read_jsonl
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -93,6 +96,19 @@ def test_openrlhf_1336_validation_is_one_row_a_pair_and_its_margin_follows_from_
     assert summary["margin"] == pytest.approx(sum(row["margin"] for row in rows) / len(rows))
 
 
+def test_openrlhf_1336_what_is_validated_together_changes_no_row(rendered, trainer):
+    from ad4edu_train.training.validation import reference_scores, validate
+
+    model = trainer(rendered).model
+    reference = reference_scores(model, rendered)
+    together = {row.pair_id: row for row in validate(model, rendered, reference, beta=0.1, step=0)}
+    for size in (1, 2, 3, 7):
+        for start in range(0, len(rendered), size):
+            for row in validate(model, rendered[start : start + size], reference, beta=0.1, step=0):
+                assert row.margin == pytest.approx(together[row.pair_id].margin, abs=1e-4)
+    assert any(abs(row.margin) > 1e-3 for row in together.values())
+
+
 def test_a_finished_run_is_not_trained_again(finished, tiny_run, shared, capsys):
     stamp = (finished.adapter / "adapter_model.safetensors").stat().st_mtime_ns
     again = train(tiny_run("data.validation_fraction=0.2", output_root=shared))
@@ -102,11 +118,12 @@ def test_a_finished_run_is_not_trained_again(finished, tiny_run, shared, capsys)
 
 
 def test_ctrl_c_saves_and_the_same_command_ends_as_the_unbroken_run(finished, tiny_run, tmp_path, monkeypatch):
-    begin = Interrupt.on_step_end
+    step_end = Interrupt.on_step_end
 
     def press(self, args, state, control, **more):
-        self.asked = self.asked or state.global_step == 1
-        begin(self, args, state, control, **more)
+        if state.global_step == 1:
+            signal.raise_signal(signal.SIGINT)
+        step_end(self, args, state, control, **more)
 
     monkeypatch.setattr(Interrupt, "on_step_end", press)
     broken = train(tiny_run("data.validation_fraction=0.2"))

@@ -8,6 +8,8 @@ from trl import DPOTrainer
 
 from ad4edu_train.training.trainer import PairTrainer, token_dataset
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("hook", ["_prepare_dataset", "_precompute_ref_logps", "_get_train_sampler", "_compute_loss"])
 def test_overridden_hook_exists_in_trl(hook):

@@ -86,15 +86,15 @@ class Watchdog(TrainerCallback):
 
 
 class CheckpointMark(TrainerCallback):
-    """Marks a checkpoint as complete once everything of it is written; takes out the pickle that names this machine's folders."""
+    """Marks a checkpoint as complete once everything of it is written; takes out what libraries write of their own."""
 
     def __init__(self, checkpoints: Path) -> None:
         self.checkpoints = checkpoints
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         checkpoint = self.checkpoints / f"checkpoint-{state.global_step}"
-        for name in ("training_args.bin", "README.md"):
-            (checkpoint / name).unlink(missing_ok=True)
+        for leftover in (checkpoint / "training_args.bin", checkpoint / "README.md", self.checkpoints / "README.md"):
+            leftover.unlink(missing_ok=True)
         (checkpoint / COMPLETE).touch()
 
 
