@@ -1,12 +1,13 @@
 """The moment tree is the same computation as stock TRL: losses, gradients, metrics."""
 
-import itertools
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from ad4edu_train.errors import ConfigError
 from ad4edu_train.policy.moment_tree import IGNORED, pack, refuse_inexact, unpack
+from ad4edu_train.training.trainer import MomentSampler
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +61,13 @@ def test_the_comparison_notices_a_wrong_position_and_a_leaking_branch(
     assert wrong_loss != pytest.approx(stock_loss, rel=1e-5)
 
 
+class Pair:
+    """Stands for a rendered pair: the sampler reads its prompt alone."""
+
+    def __init__(self, prompt: int) -> None:
+        self.first = SimpleNamespace(prompt_ids=(prompt,))
+
+
 def test_every_distinct_ad_is_one_branch_and_values_come_back_where_they_belong():
     # Two pairs on the prompt (1, 2, 3) that share the AD (5, 6), one pair on (1, 2, 4).
     sides = [
@@ -89,18 +97,24 @@ def test_every_distinct_ad_is_one_branch_and_values_come_back_where_they_belong(
         assert torch.equal(values[row], expected)
 
 
-def test_sampler_keeps_moments_together_and_gives_every_pair_once(rendered):
-    from ad4edu_train.training.trainer import MomentSampler
-
-    sampler = MomentSampler(rendered, seed=4)
-    first = list(sampler)
-    assert sorted(first) == list(range(len(rendered)))
-    prompts = [rendered[index].first.prompt_ids for index in first]
-    changes = sum(left != right for left, right in itertools.pairwise(prompts))
-    assert changes == len(set(prompts)) - 1
-    assert list(MomentSampler(rendered, seed=4)) == first
+@pytest.mark.parametrize("seed", range(4))
+def test_sampler_gives_every_pair_once_and_splits_only_moments_that_fit_nowhere(seed):
+    sizes = [1, 2, 3, 5, 7, 8, 11, 2, 4, 1]
+    pairs = [Pair(prompt) for prompt, size in enumerate(sizes) for _ in range(size)]
+    sampler = MomentSampler(pairs, batch_size=8, seed=seed)
+    order = list(sampler)
+    assert sorted(order) == list(range(len(pairs)))
+    assert len(sampler) == len(pairs)
+    prompts = [pairs[index].first.prompt_ids for index in order]
+    for end in range(8, len(order), 8):
+        if prompts[end - 1] == prompts[end]:
+            cut = prompts[end]
+            room = sum(prompt == cut for prompt in prompts[end - 8 : end])
+            later = set(prompts[end:]) - set(prompts[:end])
+            assert all(prompts.count(prompt) > room for prompt in later), "a waiting moment would have fitted"
+    assert list(MomentSampler(pairs, batch_size=8, seed=seed)) == order
     sampler.set_epoch(1)
-    assert list(sampler) != first
+    assert list(sampler) != order
 
 
 def test_architectures_that_a_packed_row_would_change_are_refused():

@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from ad4edu_train.report.agreement import READING, SYNTHETIC, cells
+from ad4edu_train.report.agreement import CHANCE, READING, SYNTHETIC, cells, strata_of
 
 SHOWN = ("predictor", "directed", "ties", "agree on decided", "ties = fail")
 
@@ -23,12 +23,12 @@ def print_agreement(folder: Path) -> None:
         grid = Table(title=f"{block[0].upper()}{block[1:]}", title_justify="left", show_edge=False)
         for number, column in enumerate(SHOWN):
             grid.add_column(column, justify="left" if number == 0 else "right", overflow="fold")
-        for stratum in dict.fromkeys(row["stratum"] for row in result["rows"] if row["block"] == block):
-            rows = [row for row in result["rows"] if (row["block"], row["stratum"]) == (block, stratum)]
+        for stratum, rows in strata_of(result, block).items():
             grid.add_row(f"{stratum} ({rows[0]['pairs']} pairs, {rows[0]['moments']} moments)", style="bold")
             for row in rows:
                 _, predictor, _, _, directed, ties, decided, failing = cells(row)
                 grid.add_row(f"  {predictor}", directed, ties, decided.partition(" (")[0], failing.partition(" (")[0])
+            grid.add_row(f"  {CHANCE}", "", "", "50.0%", "50.0%")
             grid.add_section()
         console.print(grid)
     console.print(READING)

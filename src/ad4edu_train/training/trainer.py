@@ -1,6 +1,5 @@
 """TRL's DPOTrainer on pairs that were rendered beforehand, and its arguments from our settings."""
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -23,12 +22,16 @@ trl.trainer.utils._use_triton = lambda device: True
 
 
 class MomentSampler(Sampler[int]):
-    """Pairs of a moment one after the other, moments in an order that follows from seed and epoch: a batch shares prompts."""
+    """Pairs of a moment one after the other, so that a batch shares prompts; the order follows from seed and epoch.
 
-    def __init__(self, pairs: list[RenderedPair], seed: int) -> None:
+    Moments stay whole within batches of `batch_size` pairs where they fit; one that fits nowhere is split.
+    """
+
+    def __init__(self, pairs: list[RenderedPair], batch_size: int, seed: int) -> None:
         self.moments: dict[tuple[int, ...], list[int]] = {}
         for index, item in enumerate(pairs):
             self.moments.setdefault(item.first.prompt_ids, []).append(index)
+        self.batch_size = batch_size
         self.seed = seed
         self.epoch = 0
 
@@ -39,9 +42,17 @@ class MomentSampler(Sampler[int]):
         return sum(map(len, self.moments.values()))
 
     def __iter__(self) -> Iterator[int]:
-        moments = list(self.moments.values())
-        Random(f"{self.seed} {self.epoch}").shuffle(moments)
-        return itertools.chain.from_iterable(moments)
+        waiting = list(self.moments.values())
+        Random(f"{self.seed} {self.epoch}").shuffle(waiting)
+        room = self.batch_size
+        while waiting:
+            fitting = next((number for number, moment in enumerate(waiting) if len(moment) <= room), 0)
+            moment = waiting.pop(fitting)
+            taken, left = moment[:room], moment[room:]
+            if left:
+                waiting.insert(0, left)
+            yield from taken
+            room = room - len(taken) or self.batch_size
 
 
 class PairTrainer(DPOTrainer):
@@ -58,7 +69,7 @@ class PairTrainer(DPOTrainer):
     def _get_train_sampler(self, *arguments: Any) -> Any:
         if self.layout == "stock":
             return super()._get_train_sampler(*arguments)
-        return MomentSampler(self.pairs, self.args.seed)
+        return MomentSampler(self.pairs, self.args.per_device_train_batch_size, self.args.seed)
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
         if self.layout == "moment_tree":
