@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -175,7 +176,7 @@ def test_a_deeply_nested_value_in_a_column_is_refused_in_one_line(tmp_path):
         nested = [nested]
     path = write_jsonl(tmp_path / "a.jsonl", [train_row(0, lecture=nested), train_row(1, axis={"a": nested})])
     text = message(kept(path))
-    assert "pair_id t-0 (row 1): lecture is [[...]], not text" in text
+    assert re.search(r"pair_id t-0 \(row 1\): lecture is \[{2,7}\.\.\.\]{2,7}, not text", text)
     assert "pair_id t-1 (row 2): axis is" in text
     assert max(map(len, text.splitlines())) < 300
 
@@ -222,7 +223,7 @@ def test_an_empty_file_is_refused(tmp_path, name):
 def test_a_parquet_file_cut_short_is_damaged(tmp_path):
     path = write_parquet(tmp_path / "a.parquet", [train_row(n) for n in range(50)])
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
-    with pytest.raises(DataError, match="a.parquet is damaged"):
+    with pytest.raises(DataError, match=r"a\.parquet is damaged"):
         list(read_records(path))
 
 
@@ -231,7 +232,8 @@ def test_a_parquet_file_damaged_in_a_later_block_says_after_which_row(tmp_path):
     content = bytearray(path.read_bytes())
     last = pq.ParquetFile(path).metadata.row_group(2)
     start = last.column(0).dictionary_page_offset or last.column(0).data_page_offset
-    content[start : start + last.total_byte_size] = b"\xff" * last.total_byte_size
+    size = sum(last.column(index).total_compressed_size for index in range(last.num_columns))
+    content[start : start + size] = b"\xff" * size
     path.write_bytes(content)
     with pytest.raises(DataError, match=r"is damaged, reading stopped after row (1024|2048):"):
         list(read_records(path))
@@ -287,5 +289,5 @@ def test_a_file_without_permission_is_refused(tmp_path):
 )
 def test_a_bad_json_file_is_refused_by_name(tmp_path, content):
     (tmp_path / "a.json").write_bytes(content)
-    with pytest.raises(DataError, match="a.json"):
+    with pytest.raises(DataError, match=r"a\.json"):
         read_json(tmp_path / "a.json")
