@@ -36,10 +36,10 @@ class PairScorer:
         """Distinct prompts that each model runs."""
         return len({item.prompt_ids for item in self._distinct()})
 
-    def base(self, tick: Callable[[int], None]) -> Scores:
+    def base(self, tick: Callable[[int], object]) -> Scores:
         return score_all(load_base(self.config.model).eval(), self._distinct(), tick)
 
-    def checkpoint(self, adapter: Path, tick: Callable[[int], None]) -> Scores:
+    def checkpoint(self, adapter: Path, tick: Callable[[int], object]) -> Scores:
         model: PeftModel = lay_adapter(load_base(self.config.model), adapter)
         return score_all(model, self._distinct(), tick)
 

@@ -39,7 +39,7 @@ class ValidationSummary:
 
 
 def reference_scores(  # type: ignore[no-untyped-def]
-    model, pairs: list[RenderedPair], tick: Callable[[int], None] = lambda done: None
+    model, pairs: list[RenderedPair], tick: Callable[[int], object] = lambda done: None
 ) -> dict[Rendered, LogProb]:
     """Log-probs under the reference, which is the model with its adapter switched off."""
     with _evaluating(model), model.disable_adapter():
@@ -53,7 +53,7 @@ def validate(  # type: ignore[no-untyped-def]
     *,
     beta: float,
     step: int,
-    tick: Callable[[int], None] = lambda done: None,
+    tick: Callable[[int], object] = lambda done: None,
 ) -> list[ValidationRow]:
     """One row a pair. At step 0 policy and reference are one model, so every margin is 0: all ties."""
     with _evaluating(model):
