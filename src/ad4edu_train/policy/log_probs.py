@@ -53,7 +53,9 @@ def completion_log_probs(model, prompt_ids: tuple[int, ...], completions: list[t
         ]
 
 
-def score_all(model, rendered: Iterable[Rendered], tick: Callable[[int], object] = lambda done: None) -> dict[Rendered, LogProb]:  # type: ignore[no-untyped-def]
+def score_all(
+    model, rendered: Iterable[Rendered], tick: Callable[[int], object] = lambda done: None
+) -> dict[Rendered, LogProb]:  # type: ignore[no-untyped-def]
     """Log-probability of every distinct (prompt, AD); `tick` hears how many prompts are done."""
     by_prompt: dict[tuple[int, ...], list[Rendered]] = {}
     for item in dict.fromkeys(rendered):
