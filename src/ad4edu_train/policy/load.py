@@ -1,7 +1,7 @@
 """A model that can be asked: base weights, an adapter merged or laid over them, and the tokenizer."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.config import Model
 from ad4edu_train.errors import ConfigError, UserError
@@ -68,7 +68,7 @@ def load_base(model: Model) -> "PreTrainedModel":
     return base
 
 
-def lay_adapter(base: "PreTrainedModel", adapter: Path):  # type: ignore[no-untyped-def]
+def lay_adapter(base: "PreTrainedModel", adapter: Path) -> Any:
     """A PeftModel of `base` with the adapter of a folder. Raises UserError when a tensor of it finds no place in the base."""
     from peft import PeftModel
 
@@ -79,7 +79,7 @@ def lay_adapter(base: "PreTrainedModel", adapter: Path):  # type: ignore[no-unty
     return policy.eval()
 
 
-def _refuse_inert(policy, adapter: Path) -> None:  # type: ignore[no-untyped-def]
+def _refuse_inert(policy: Any, adapter: Path) -> None:
     from safetensors import safe_open
 
     with safe_open(adapter / "adapter_model.safetensors", framework="pt") as tensors:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.policy.chat import Rendered
 
@@ -22,7 +22,7 @@ class LogProb:
         return self.total / self.tokens
 
 
-def completion_log_probs(model, prompt_ids: tuple[int, ...], completions: list[tuple[int, ...]]) -> list[LogProb]:  # type: ignore[no-untyped-def]
+def completion_log_probs(model: Any, prompt_ids: tuple[int, ...], completions: list[tuple[int, ...]]) -> list[LogProb]:
     """Log-probability of each completion behind one prompt.
 
     The prompt runs once; its keys and values are repeated for the completions, which run as one right-padded batch. Exact for
@@ -54,8 +54,8 @@ def completion_log_probs(model, prompt_ids: tuple[int, ...], completions: list[t
 
 
 def score_all(
-    model, rendered: Iterable[Rendered], tick: Callable[[int], object] = lambda done: None
-) -> dict[Rendered, LogProb]:  # type: ignore[no-untyped-def]
+    model: Any, rendered: Iterable[Rendered], tick: Callable[[int], object] = lambda done: None
+) -> dict[Rendered, LogProb]:
     """Log-probability of every distinct (prompt, AD); `tick` hears how many prompts are done."""
     by_prompt: dict[tuple[int, ...], list[Rendered]] = {}
     for item in dict.fromkeys(rendered):

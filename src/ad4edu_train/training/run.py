@@ -5,6 +5,7 @@ import time
 from dataclasses import asdict
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.data.corpus import Corpus, load_corpus, refuse_test_labels, seen_in_sft
@@ -113,7 +114,7 @@ def _whole_moments(pairs: list[PreferencePair], most: int, seed: int) -> list[Pr
     return sorted(pairs, key=lambda pair: rank[pair.moment_id])[:most]
 
 
-def _render(config: TrainConfig, pairs: list[PreferencePair], session, what: str) -> Preflight:  # type: ignore[no-untyped-def]
+def _render(config: TrainConfig, pairs: list[PreferencePair], session: Any, what: str) -> Preflight:
     rendered = render_pairs(pairs, session.chat, max_tokens=config.data.max_tokens, too_long=config.data.too_long)
     if not rendered.pairs and pairs:
         raise DataError(f"no {what} pair is left: every one is longer than data.max_tokens={config.data.max_tokens}.")

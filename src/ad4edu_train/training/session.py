@@ -2,6 +2,7 @@
 
 import math
 from pathlib import Path
+from typing import Any
 
 import torch
 from tqdm.auto import tqdm
@@ -157,14 +158,14 @@ class Session:
         check_parts(parts)
         return parts
 
-    def _save_adapter(self, model, folder: RunFolder) -> None:  # type: ignore[no-untyped-def]
+    def _save_adapter(self, model: Any, folder: RunFolder) -> None:
         model.save_pretrained(folder.adapter)
         self.tokenizer.save_pretrained(folder.adapter)
         data = "Trained on SYNTHETIC data." if folder.record().get("synthetic_data") else "Trained on AD4Edu preference pairs."
         (folder.adapter / "README.md").write_text(CARD_NOTE.format(data=data))
 
 
-def _adapter_tensors(model) -> dict[str, torch.Tensor]:  # type: ignore[no-untyped-def]
+def _adapter_tensors(model: Any) -> dict[str, torch.Tensor]:
     return {name: p.detach().clone() for name, p in model.named_parameters() if p.requires_grad}
 
 

@@ -1,8 +1,9 @@
 """Validation pair by pair: log-probs of both sides under policy and reference, the same for any batch size."""
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from ad4edu_train.policy.chat import Rendered
 from ad4edu_train.policy.log_probs import LogProb, score_all
@@ -38,16 +39,16 @@ class ValidationSummary:
     chosen_log_prob_change: float
 
 
-def reference_scores(  # type: ignore[no-untyped-def]
-    model, pairs: list[RenderedPair], tick: Callable[[int], object] = lambda done: None
+def reference_scores(
+    model: Any, pairs: list[RenderedPair], tick: Callable[[int], object] = lambda done: None
 ) -> dict[Rendered, LogProb]:
     """Log-probs under the reference, which is the model with its adapter switched off."""
     with _evaluating(model), model.disable_adapter():
         return score_all(model, _sides(pairs), tick)
 
 
-def validate(  # type: ignore[no-untyped-def]
-    model,
+def validate(
+    model: Any,
     pairs: list[RenderedPair],
     reference: dict[Rendered, LogProb],
     *,
@@ -111,7 +112,7 @@ def _sides(pairs: list[RenderedPair]) -> list[Rendered]:
 
 
 @contextlib.contextmanager
-def _evaluating(model):  # type: ignore[no-untyped-def]
+def _evaluating(model: Any) -> Iterator[None]:
     """The model in evaluation mode, and back in the mode it was in."""
     training = model.training
     model.eval()
