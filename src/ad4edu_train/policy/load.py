@@ -64,7 +64,7 @@ def load_base(model: Model) -> "PreTrainedModel":
     if model.adapter:
         base = lay_adapter(base, Path(model.adapter)).merge_and_unload()
     # What is saved beside an adapter names its base by this; a user's folder names do not belong there.
-    base.config._name_or_path = public_name(model.path)
+    base.config._name_or_path = base.name_or_path = public_name(model.path)
     return base
 
 
