@@ -37,6 +37,13 @@ def test_metrics_equal_stock_trl(trainer, loss_and_gradients, rendered):
     tree, stock = metrics
     for name in ("rewards/margins", "rewards/accuracies", "logps/chosen", "logps/rejected", "entropy", "mean_token_accuracy"):
         assert tree[name] == pytest.approx(stock[name], rel=1e-4, abs=1e-4), name
+    # Every prompt and every distinct AD once; the prompt's last token stands at the head of each branch in its place.
+    ads = {side for item in rendered for side in (item.first, item.second)}
+    prompts = {item.first.prompt_ids for item in rendered}
+    assert tree["num_tokens"] == sum(len(p) - 1 for p in prompts) + sum(len(ad.completion_ids) for ad in ads)
+    assert stock["num_tokens"] == sum(
+        len(side.prompt_ids + side.completion_ids) for item in rendered for side in (item.first, item.second)
+    )
 
 
 @pytest.mark.parametrize("break_it", ["position", "leak"])
@@ -86,6 +93,7 @@ def test_every_distinct_ad_is_one_branch_and_values_come_back_where_they_belong(
     packed = pack(input_ids, labels, pad_id=0)
     assert packed.input_ids.tolist() == [[1, 2, 3, 5, 3, 8, 9, 3], [1, 2, 4, 4, 0, 0, 0, 0]]
     assert packed.position_ids.tolist() == [[0, 1, 2, 3, 2, 3, 4, 2], [0, 1, 2, 2, 0, 0, 0, 0]]
+    assert packed.tokens == 12
     assert packed.shift_labels.tolist()[0] == [IGNORED, IGNORED, 5, 6, 8, 9, 9, 7]
     mask = packed.attention_mask[0, 0]
     assert mask[4].nonzero().flatten().tolist() == [0, 1, 4]

@@ -30,13 +30,17 @@ class Branch:
 
 @dataclass(frozen=True)
 class Packed:
-    """Model inputs for packed rows, all (moments, tokens) but attention_mask, which is boolean (moments, 1, tokens, tokens)."""
+    """Model inputs for packed rows, all (moments, tokens) but attention_mask, which is boolean (moments, 1, tokens, tokens).
+
+    `tokens` counts what is run, padding aside.
+    """
 
     input_ids: torch.Tensor
     position_ids: torch.Tensor
     attention_mask: torch.Tensor
     shift_labels: torch.Tensor
     branches: list[Branch]
+    tokens: int
 
 
 def pack(input_ids: torch.Tensor, labels: torch.Tensor, pad_id: int) -> Packed:
@@ -59,6 +63,7 @@ def pack(input_ids: torch.Tensor, labels: torch.Tensor, pad_id: int) -> Packed:
         attention_mask=_mask(padded("members", -1)),
         shift_labels=padded("labels", IGNORED),
         branches=[branch for row in rows for branch in row.branches],
+        tokens=sum(len(row.ids) for row in rows),
     )
 
 
@@ -73,7 +78,10 @@ def unpack(values: torch.Tensor, branches: list[Branch], shape: tuple[int, int])
 
 
 class TreeForward:
-    """Stands where TRL calls the model: takes its pair layout, runs packed rows, gives per-token outputs back in pair layout."""
+    """Stands where TRL calls the model: takes its pair layout, runs packed rows, gives per-token outputs back in pair layout.
+
+    `tokens` counts those of the last call, padding aside.
+    """
 
     def __init__(self, model: Callable[..., Any], pad_id: int) -> None:
         self.model = model
@@ -82,7 +90,7 @@ class TreeForward:
 
     def __call__(self, *, input_ids: torch.Tensor, attention_mask: torch.Tensor, labels: torch.Tensor, **kwargs: Any) -> Any:
         packed = pack(input_ids, labels, self.pad_id)
-        self.tokens = int((packed.position_ids != 0).sum())
+        self.tokens = packed.tokens
         outputs = self.model(
             input_ids=packed.input_ids,
             attention_mask=packed.attention_mask,

@@ -72,9 +72,15 @@ class PairTrainer(DPOTrainer):
         return MomentSampler(self.pairs, self.args.per_device_train_batch_size, self.args.seed)
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
-        if self.layout == "moment_tree":
-            model = TreeForward(model, self._tokenizer.pad_token_id)
-        return super()._compute_loss(model, inputs, return_outputs)
+        if self.layout == "stock":
+            return super()._compute_loss(model, inputs, return_outputs)
+        tree = TreeForward(model, self._tokenizer.pad_token_id)
+        loss = super()._compute_loss(tree, inputs, return_outputs)
+        # TRL counts the tokens of its own layout; num_tokens is what was run.
+        if self.model.training:
+            self._total_train_tokens += tree.tokens - int(inputs["attention_mask"].sum())
+            self._metrics["train"]["num_tokens"] = [self._total_train_tokens]
+        return loss
 
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
         return dataset
