@@ -8,7 +8,7 @@ from typing import Any
 
 from ad4edu_train.data import checks
 from ad4edu_train.data.files import Unreadable, read_records, sha256_of_file
-from ad4edu_train.data.fingerprints import IdColumn, fingerprint
+from ad4edu_train.data.fingerprints import Fingerprints, IdColumn, fingerprint
 from ad4edu_train.data.leakage import LeakageGuard
 from ad4edu_train.data.lectures import moment_time, read_cursor_capability, read_subjects
 from ad4edu_train.data.problems import Problems
@@ -78,7 +78,7 @@ def inspect(files: DataFiles, *, keep: frozenset[str] = frozenset()) -> Inspecti
     for name in PARSERS:
         if not files[name]:
             continue
-        tally = found.tallies[name] = Tally(subject_of=subjects)
+        tally = found.tallies[name] = Tally(subject_of=subjects, by_moment=name in ("train", "test_human"))
         columns[name] = IdColumn()
         rows: list[tuple[Path, int, Pair]] = []
         for path, row, pair in _scan_pairs(files[name], PARSERS[name], found, columns[name]):
@@ -140,7 +140,7 @@ class _Prompts:
     """Fingerprints of the moments of dpo_prompts.jsonl, and of their prompt_ids."""
 
     def __init__(self) -> None:
-        self._moments: set[int] = set()
+        self._moments = Fingerprints()
         self._pairs: set[int] = set()
 
     def add(self, prompt: ChatPrompt) -> bool:

@@ -15,6 +15,7 @@ class Tally:
     A moment can carry pairs of several types and axes, so it may count in several rows of one table.
     """
 
+    by_moment: bool = True  # false for tables whose moments nobody asks for
     pairs: int = 0
     by: Counter[tuple[str, str]] = field(default_factory=Counter)
     subject_of: dict[str, str] = field(default_factory=dict)
@@ -30,8 +31,9 @@ class Tally:
         for cell in self._cells(pair):
             self.by[cell] += 1
             mask |= 1 << self._bits.setdefault(cell, len(self._bits))
-        moment = fingerprint(pair.moment_id)
-        self._moments[moment] = self._moments.get(moment, 0) | mask
+        if self.by_moment:
+            moment = fingerprint(pair.moment_id)
+            self._moments[moment] = self._moments.get(moment, 0) | mask
         if pair.label_source == "judge" and not isinstance(pair, HumanPair | CandidatePair):
             self._count_judged_lengths(pair)
 

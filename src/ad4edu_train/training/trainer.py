@@ -77,7 +77,7 @@ class PairTrainer(DPOTrainer):
         tree = TreeForward(model, self._tokenizer.pad_token_id)
         loss = super()._compute_loss(tree, inputs, return_outputs)
         # TRL counts the tokens of its own layout; num_tokens is what was run.
-        if self.model.training:
+        if model.training:
             self._total_train_tokens += tree.tokens - int(inputs["attention_mask"].sum())
             self._metrics["train"]["num_tokens"] = [self._total_train_tokens]
         return loss
