@@ -134,5 +134,10 @@ def tiny_run(compose, tiny_model, demo_folder, tmp_path):
     return configured
 
 
+def user(text: str) -> list[dict]:
+    """A text prompt as messages."""
+    return [{"role": "user", "content": text}]
+
+
 def read_jsonl(path: Path) -> list[dict]:
     return [json.loads(line) for line in path.read_text().splitlines()]

@@ -31,8 +31,8 @@ def test_shuffled_prompts_gives_every_moment_one_wrong_prompt():
     pairs = [with_ads(number, "a", "b") for number in range(30)]
     shuffled = shuffled_prompts(pairs, seed=1)
     assert set(shuffled) == {pair.pair_id for pair in pairs}
-    assert all(shuffled[pair.pair_id] != pair.prompt for pair in pairs)
-    by_moment = {(pair.moment_id, shuffled[pair.pair_id]) for pair in pairs}
+    assert all(shuffled[pair.pair_id].moment_id != pair.moment_id for pair in pairs)
+    by_moment = {(pair.moment_id, shuffled[pair.pair_id].moment_id) for pair in pairs}
     assert len(by_moment) == 10
     assert len({prompt for _, prompt in by_moment}) == 10
     assert shuffled_prompts(pairs, seed=1) == shuffled

@@ -12,7 +12,7 @@ from ad4edu_train.errors import UserError
 from ad4edu_train.report.agreement import write_markdown
 from ad4edu_train.stats.intervals import on_card
 from ad4edu_train.training.run import train
-from tests.conftest import read_jsonl
+from tests.conftest import read_jsonl, user
 
 pytestmark = pytest.mark.slow
 
@@ -115,7 +115,7 @@ def test_implicit_reward_is_that_of_two_plain_forwards(result, run, tiny_model, 
     row = read_jsonl(demo_folder / "human_val_400.jsonl")[0]
     chat = Chat(tokenizer, thinking=False)
     base = AutoModelForCausalLM.from_pretrained(tiny_model, dtype=torch.float32).eval()
-    sides = [chat.render(row["prompt"], row[side][1]["content"]) for side in ("option_a", "option_b")]
+    sides = [chat.render(user(row["prompt"]), row[side][1]["content"]) for side in ("option_a", "option_b")]
     before = [by_one_forward(base, side) for side in sides]
     policy = PeftModel.from_pretrained(base, run / "adapter").eval()
     after = [by_one_forward(policy, side) for side in sides]

@@ -162,6 +162,7 @@ def data_config(**changes):
         "validation_fraction": 0.0,
         "validation_by": "moment",
         "max_tokens": 100,
+        "max_pixels": 50176,
         "too_long": "refuse",
     }
     return Data(**(keys | changes))

@@ -4,6 +4,7 @@ from transformers import AutoModelForCausalLM
 
 from ad4edu_train.policy.chat import Chat
 from ad4edu_train.policy.log_probs import score_all
+from tests.conftest import user
 
 PROMPTS = ("Moment type: slide\nLecturer said: this one here", "Moment type: chart\nLecturer said: it rises, as you see")
 ADS = ("A line rises.", "The red curve falls until epoch 20, then rises again.", "x")
@@ -25,7 +26,7 @@ def by_one_forward(model, rendered) -> float:
 
 def test_shared_prompt_gives_the_log_probs_of_whole_sequences(model, tokenizer):
     chat = Chat(tokenizer, thinking=False)
-    rendered = [chat.render(prompt, ad) for prompt in PROMPTS for ad in ADS]
+    rendered = [chat.render(user(prompt), ad) for prompt in PROMPTS for ad in ADS]
     scores = score_all(model, rendered)
     for item in rendered:
         assert scores[item].total == pytest.approx(by_one_forward(model, item), abs=1e-4)
@@ -34,7 +35,7 @@ def test_shared_prompt_gives_the_log_probs_of_whole_sequences(model, tokenizer):
 
 def test_what_else_is_scored_beside_an_ad_changes_nothing(model, tokenizer):
     chat = Chat(tokenizer, thinking=False)
-    rendered = [chat.render(PROMPTS[0], ad) for ad in ADS]
+    rendered = [chat.render(user(PROMPTS[0]), ad) for ad in ADS]
     together = score_all(model, rendered)
     for item in rendered:
         assert score_all(model, [item])[item].total == pytest.approx(together[item].total, abs=1e-4)
@@ -42,7 +43,7 @@ def test_what_else_is_scored_beside_an_ad_changes_nothing(model, tokenizer):
 
 def test_each_distinct_ad_is_scored_once_and_each_prompt_run_once(model, tokenizer, monkeypatch):
     chat = Chat(tokenizer, thinking=False)
-    rendered = [chat.render(prompt, ad) for prompt in PROMPTS for ad in (*ADS, ADS[0])]
+    rendered = [chat.render(user(prompt), ad) for prompt in PROMPTS for ad in (*ADS, ADS[0])]
     calls = []
     forward = model.forward
     monkeypatch.setattr(model, "forward", lambda **inputs: calls.append(inputs["input_ids"].shape) or forward(**inputs))

@@ -9,12 +9,13 @@ def rendered(demo_folder, tokenizer):
     """Eight rendered training pairs that stand on few moments."""
     from ad4edu_train.data.files import read_records
     from ad4edu_train.data.rows import preference_pair
+    from ad4edu_train.data.views import Prompts
     from ad4edu_train.policy.chat import Chat
     from ad4edu_train.training.preflight import render_pairs
 
     records = read_records(demo_folder / "data" / "train_prefs-00000-of-00001.parquet")
     pairs = sorted((preference_pair(record.values) for record in records), key=lambda pair: pair.moment_id)[:8]
-    return render_pairs(pairs, Chat(tokenizer, thinking=False), max_tokens=4096, too_long="refuse").pairs
+    return render_pairs(pairs, Prompts("text", []), Chat(tokenizer, thinking=False), max_tokens=4096, too_long="refuse").pairs
 
 
 @pytest.fixture
@@ -23,6 +24,7 @@ def trainer(tiny_run, tiny_model, tokenizer, tmp_path):
 
     def built(pairs, *overrides):
         from ad4edu_train.policy.load import load_base
+        from ad4edu_train.training.checkpoints import Checkpoints
         from ad4edu_train.training.lora import lora_config
         from ad4edu_train.training.trainer import PairTrainer, trl_arguments
 
@@ -30,8 +32,9 @@ def trainer(tiny_run, tiny_model, tokenizer, tmp_path):
         base = load_base(config.model)
         made = PairTrainer(
             model=base,
-            args=trl_arguments(config, tmp_path / "checkpoints", use_cpu=True),
+            args=trl_arguments(config, tmp_path / "checkpoints", steps=None, layers=[], use_cpu=True),
             pairs=pairs,
+            checkpoints=Checkpoints(tmp_path / "checkpoints", 2),
             layout=config.trainer.layout,
             processing_class=tokenizer,
             peft_config=lora_config(base, config.lora),
@@ -51,14 +54,11 @@ def loss_and_gradients(trainer):
     """loss_and_gradients(trainer, pairs) -> (loss, {name: gradient}) of one batch through TRL's own loss."""
 
     def computed(made, pairs):
-        from ad4edu_train.training.trainer import token_dataset
         from ad4edu_train.training.validation import reference_scores
 
         if made.precompute_ref_logps:
-            made.use_reference(reference_scores(made.model, pairs))
-            rows = [made.train_dataset[index] for index in range(len(pairs))]
-        else:
-            rows = list(token_dataset(pairs))
+            made.data_collator.reference = reference_scores(made.model, pairs)
+        rows = [{"index": index} for index in range(len(pairs))]
         made.model.train()
         made.model.zero_grad()
         loss = made.compute_loss(made.model, made.data_collator(rows))

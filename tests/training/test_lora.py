@@ -29,7 +29,7 @@ def vision_model():
 
 
 def lora(*targets: str) -> Lora:
-    return Lora(r=4, alpha=8, dropout=0.0, targets=list(targets), dtype="float32")
+    return Lora(r=4, alpha=8, dropout=0.0, targets=list(targets), vision_targets=[], start=None, dtype="float32")
 
 
 def test_only_the_language_model_of_a_vision_model_gets_adapters(vision_model):
@@ -49,9 +49,9 @@ def test_a_target_that_matches_nothing_is_named_with_what_there_is(vision_model)
 
 def test_trainable_parts_elsewhere_are_refused():
     with pytest.raises(ConfigError, match="nowhere else"):
-        check_parts({"language model": 10, "vision tower": 2})
+        check_parts({"language model": 10, "vision tower": 2}, lora("q_proj"))
     with pytest.raises(ConfigError, match="nowhere else"):
-        check_parts({})
+        check_parts({}, lora("q_proj"))
 
 
 def test_decoder_is_found_in_text_and_vision_models(vision_model, tiny_model):

@@ -7,7 +7,7 @@ import torch
 
 from ad4edu_train.errors import ConfigError
 from ad4edu_train.policy.moment_tree import IGNORED, pack, refuse_inexact, unpack
-from ad4edu_train.training.trainer import MomentSampler
+from ad4edu_train.training.batches import MomentSampler
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ class Pair:
     """Stands for a rendered pair: the sampler reads its prompt alone."""
 
     def __init__(self, prompt: int) -> None:
-        self.first = SimpleNamespace(prompt_ids=(prompt,))
+        self.first = SimpleNamespace(prompt=prompt)
 
 
 def test_every_distinct_ad_is_one_branch_and_values_come_back_where_they_belong():
@@ -113,7 +113,7 @@ def test_sampler_gives_every_pair_once_and_splits_only_moments_that_fit_nowhere(
     order = list(sampler)
     assert sorted(order) == list(range(len(pairs)))
     assert len(sampler) == len(pairs)
-    prompts = [pairs[index].first.prompt_ids for index in order]
+    prompts = [pairs[index].first.prompt for index in order]
     for end in range(8, len(order), 8):
         if prompts[end - 1] == prompts[end]:
             cut = prompts[end]

@@ -14,8 +14,8 @@ from safetensors.torch import load_file
 
 from ad4edu_train.errors import UserError
 from ad4edu_train.training.callbacks import Interrupt
+from ad4edu_train.training.checkpoints import COMPLETE, Checkpoints
 from ad4edu_train.training.run import train
-from ad4edu_train.training.run_folder import COMPLETE, RunFolder
 from tests.conftest import read_jsonl
 
 pytestmark = pytest.mark.slow
@@ -134,7 +134,7 @@ def test_ctrl_c_saves_and_the_same_command_ends_as_the_unbroken_run(finished, ti
     shutil.copytree(broken.checkpoints / "checkpoint-1", torn)
     (torn / COMPLETE).unlink()
     (torn / "trainer_state.json").unlink()
-    assert RunFolder(broken.path).newest_checkpoint().name == "checkpoint-1"
+    assert Checkpoints(broken.checkpoints, 2).newest().name == "checkpoint-1"
     resumed = train(tiny_run("data.validation_fraction=0.2"))
     assert resumed.record()["status"] == "finished"
     one, other = (load_file(run.adapter / "adapter_model.safetensors") for run in (finished, resumed))
@@ -175,16 +175,16 @@ def test_folder_name_follows_what_is_trained_and_nothing_else(tiny_run, tmp_path
     from ad4edu_train.training.run_folder import run_hash
 
     digests = {"train_prefs.parquet": "a" * 64}
-    plain = run_hash(tiny_run(), digests, None)
+    plain = run_hash(tiny_run(), digests, {})
     assert plain == run_hash(
-        tiny_run("trainer.log_every=3", "trainer.threads=1", output_root=tmp_path / "elsewhere"), digests, None
+        tiny_run("trainer.log_every=3", "trainer.threads=1", output_root=tmp_path / "elsewhere"), digests, {}
     )
     others = [
-        run_hash(tiny_run("dpo.beta=0.2"), digests, None),
-        run_hash(tiny_run("trainer.seed=1"), digests, None),
-        run_hash(tiny_run("lora.r=8"), digests, None),
-        run_hash(tiny_run(), {"train_prefs.parquet": "b" * 64}, None),
-        run_hash(tiny_run(), digests, "c" * 64),
+        run_hash(tiny_run("dpo.beta=0.2"), digests, {}),
+        run_hash(tiny_run("trainer.seed=1"), digests, {}),
+        run_hash(tiny_run("lora.r=8"), digests, {}),
+        run_hash(tiny_run(), {"train_prefs.parquet": "b" * 64}, {}),
+        run_hash(tiny_run(), digests, {"model.adapter": "c" * 64}),
     ]
     assert len({plain, *others}) == 6
 
@@ -217,4 +217,4 @@ def test_a_start_from_an_sft_adapter_names_it_and_checks_what_it_saw(finished, t
     record = run.record()
     assert "with the SFT adapter adapter merged into it" in record["reference"]
     assert record["seen_in_sft"] == {"seen": prompts.count(prompts[0]), "unseen": len(prompts) - prompts.count(prompts[0])}
-    assert record["adapter_sha256"]
+    assert record["adapters_sha256"]["model.adapter"]

@@ -6,12 +6,20 @@ import pytest
 import trl.trainer.utils
 from trl import DPOTrainer
 
-from ad4edu_train.training.trainer import PairTrainer, token_dataset
+from ad4edu_train.training.trainer import PairTrainer
 
 pytestmark = pytest.mark.slow
+HOOKS = (
+    "_prepare_dataset",
+    "_precompute_ref_logps",
+    "_get_train_sampler",
+    "_compute_loss",
+    "_save_checkpoint",
+    "_get_output_dir",
+)
 
 
-@pytest.mark.parametrize("hook", ["_prepare_dataset", "_precompute_ref_logps", "_get_train_sampler", "_compute_loss"])
+@pytest.mark.parametrize("hook", HOOKS)
 def test_overridden_hook_exists_in_trl(hook):
     assert hook in vars(PairTrainer)
     assert callable(getattr(DPOTrainer, hook))
@@ -37,9 +45,12 @@ def test_reference_computed_beforehand_gives_the_loss_of_trls_own(trainer, loss_
     assert loss_and_gradients(own, rendered)[0] == pytest.approx(loss_and_gradients(theirs, rendered)[0], rel=1e-5)
 
 
-def test_dataset_has_the_columns_of_trls_collator(rendered, trainer):
+def test_batches_have_trls_layout(rendered, trainer):
     made = trainer(rendered)
-    row = token_dataset(rendered)[0]
-    batch = made.data_collator([row])
-    assert batch["input_ids"][0].tolist()[: len(row["prompt_ids"])] == row["prompt_ids"]
-    assert int(batch["completion_mask"][0].sum()) == len(row["chosen_ids"])
+    batch = made.data_collator([{"index": 1}])
+    chosen, rejected = rendered[1].first, rendered[1].second
+    for row, side in enumerate((chosen, rejected)):
+        length = len(side.prompt_ids + side.completion_ids)
+        assert tuple(batch["input_ids"][row, :length].tolist()) == side.prompt_ids + side.completion_ids
+        assert int(batch["completion_mask"][row].sum()) == len(side.completion_ids)
+        assert int(batch["attention_mask"][row].sum()) == length

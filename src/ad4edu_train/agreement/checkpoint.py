@@ -2,18 +2,18 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ad4edu_train.agreement.controls import Values, shuffled_prompts
 from ad4edu_train.config import EvaluateConfig
+from ad4edu_train.data.corpus import Corpus
 from ad4edu_train.data.rows import HumanPair
+from ad4edu_train.data.views import Prompts
 from ad4edu_train.errors import DataError, UserError
 from ad4edu_train.policy.chat import Chat, Rendered, RenderError
 from ad4edu_train.policy.load import lay_adapter, load_base, load_tokenizer, public_name
 from ad4edu_train.policy.log_probs import LogProb, score_all
-
-if TYPE_CHECKING:
-    from peft import PeftModel
+from ad4edu_train.policy.vision import load_vision
 
 Sides = dict[str, tuple[Rendered, Rendered]]
 Scores = dict[Rendered, LogProb]
@@ -22,38 +22,54 @@ Scores = dict[Rendered, LogProb]
 class PairScorer:
     """Renders the test pairs once, and asks models for the log-probs of every distinct prompt and AD."""
 
-    def __init__(self, config: EvaluateConfig, pairs: list[HumanPair]) -> None:
+    def __init__(self, config: EvaluateConfig, corpus: Corpus) -> None:
         self.config = config
-        self.pairs = pairs
+        self.pairs = corpus.test
+        self.prompts = Prompts(config.data.prompt_view, corpus.prompts)
+        frames = self.prompts.keyframes(corpus.test)
+        self.vision = None
+        if config.data.prompt_view == "keyframe":
+            keyframes = corpus.keyframes()
+            keyframes.check(frames)
+            self.vision = load_vision(config.model, keyframes, config.data.max_pixels)
         self.chat = Chat(
-            load_tokenizer(config.model), thinking=config.model.thinking, prefix_mismatch=config.data.prefix_mismatch
+            load_tokenizer(config.model),
+            thinking=config.model.thinking,
+            prefix_mismatch=config.data.prefix_mismatch,
+            vision=self.vision,
         )
-        self.right = self._render({pair.pair_id: pair.prompt for pair in pairs})
-        self.shuffled = self._render(shuffled_prompts(pairs, config.seed))
+        self.right = self._render({pair.pair_id: pair for pair in corpus.test})
+        self.shuffled = self._render(shuffled_prompts(corpus.test, config.seed))
 
     @property
-    def prompts(self) -> int:
+    def distinct_prompts(self) -> int:
         """Distinct prompts that each model runs."""
-        return len({item.prompt_ids for item in self._distinct()})
+        return len({item.prompt for item in self._distinct()})
 
     def base(self, tick: Callable[[int], object]) -> Scores:
-        return score_all(load_base(self.config.model).eval(), self._distinct(), tick)
+        return self._score(load_base(self.config.model).eval(), tick)
 
-    def checkpoint(self, adapter: Path, tick: Callable[[int], object]) -> Scores:
-        model: PeftModel = lay_adapter(load_base(self.config.model), adapter)
-        return score_all(model, self._distinct(), tick)
+    def adapter(self, folder: Path, tick: Callable[[int], object]) -> Scores:
+        """Scores of the base with the adapter of a folder laid over it."""
+        return self._score(lay_adapter(load_base(self.config.model), folder), tick)
+
+    def _score(self, model: Any, tick: Callable[[int], object]) -> Scores:
+        return score_all(model, self._distinct(), tick, vision=self.vision)
 
     def _distinct(self) -> list[Rendered]:
         # A moment's own ADs and those that borrow its prompt share one run of the prompt.
         return [item for sides in (self.right, self.shuffled) for pair in sides.values() for item in pair]
 
-    def _render(self, prompts: dict[str, str]) -> Sides:
+    def _render(self, asked_under: dict[str, HumanPair]) -> Sides:
         sides: Sides = {}
         for pair in self.pairs:
-            if pair.pair_id in prompts:
+            if pair.pair_id in asked_under:
                 try:
-                    prompt = prompts[pair.pair_id]
-                    sides[pair.pair_id] = (self.chat.render(prompt, pair.first.ad), self.chat.render(prompt, pair.second.ad))
+                    messages = self.prompts.of(asked_under[pair.pair_id])
+                    sides[pair.pair_id] = (
+                        self.chat.render(messages, pair.first.ad),
+                        self.chat.render(messages, pair.second.ad),
+                    )
                 except RenderError as error:
                     raise DataError(f"test_human, pair_id {pair.pair_id} cannot be scored: {error}") from None
         return sides
@@ -85,6 +101,14 @@ def adapter_of(checkpoint: Path) -> Path:
     raise UserError(
         f"{checkpoint} holds no adapter. Give a run folder that has finished (with adapter/), one of its checkpoints, or a PEFT folder."
     )
+
+
+def reference_of(checkpoint: Path) -> Path | None:
+    """The frozen adapter that a run had as its reference (ref/ of its run folder); None where the reference is the base."""
+    for folder in (checkpoint, checkpoint.parent.parent):
+        if (folder / "ref" / "adapter_model.safetensors").is_file():
+            return folder / "ref"
+    return None
 
 
 def refuse_other_base(record: dict, config: EvaluateConfig, checkpoint: Path) -> None:

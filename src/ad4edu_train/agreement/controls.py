@@ -40,18 +40,18 @@ def surface_classifier(train: list[PreferencePair], test: list[HumanPair]) -> Va
     return {pair.pair_id: float(value) for pair, value in zip(test, values, strict=True)}
 
 
-def shuffled_prompts(pairs: list[HumanPair], seed: int) -> dict[str, str]:
-    """pair_id -> the prompt of another moment: every moment's ADs are asked under one wrong prompt.
+def shuffled_prompts(pairs: list[HumanPair], seed: int) -> dict[str, HumanPair]:
+    """pair_id -> a pair of another moment, whose prompt it is asked under: one wrong prompt for all ADs of a moment.
 
     With a single moment there is no other prompt, and the map is empty.
     """
-    prompts: dict[str, str] = {}
+    firsts: dict[str, HumanPair] = {}
     for pair in pairs:
-        prompts.setdefault(pair.moment_id, pair.prompt)
-    moments = sorted(prompts)
+        firsts.setdefault(pair.moment_id, pair)
+    moments = sorted(firsts)
     if len(moments) < 2:
         return {}
     Random(seed).shuffle(moments)
     # Each moment takes the prompt of the next one in a shuffled circle, so none keeps its own.
-    other = {moment: prompts[following] for moment, following in zip(moments, moments[1:] + moments[:1], strict=True)}
+    other = {moment: firsts[following] for moment, following in zip(moments, moments[1:] + moments[:1], strict=True)}
     return {pair.pair_id: other[pair.moment_id] for pair in pairs}

@@ -74,14 +74,18 @@ def _predict(config: EvaluateConfig, corpus: Corpus, checkpoints: list[Path]) ->
         record = _record(path)
         models.refuse_other_base(record, config, path)
         notes += _data_notes(record, corpus, path)
-    scorer = models.PairScorer(config, corpus.test)
-    with tqdm(total=scorer.prompts * (1 + len(checkpoints)), unit="prompt", desc="scoring") as bar:
+    references = {path: models.reference_of(path) for path in checkpoints}
+    scorer = models.PairScorer(config, corpus)
+    runs = 1 + len(checkpoints) + sum(folder is not None for folder in references.values())
+    with tqdm(total=scorer.distinct_prompts * runs, unit="prompt", desc="scoring") as bar:
         base = scorer.base(bar.update)
         predictors: dict[str, Values] = {}
         for path in checkpoints:
-            policy = scorer.checkpoint(adapters[path], bar.update)
-            predictors[f"{path.name}, implicit reward"] = models.implicit_reward(policy, base, scorer.right)
-            predictors[f"{path.name}, shuffled prompts"] = models.implicit_reward(policy, base, scorer.shuffled)
+            policy = scorer.adapter(adapters[path], bar.update)
+            folder = references[path]
+            reference = scorer.adapter(folder, bar.update) if folder else base
+            predictors[f"{path.name}, implicit reward"] = models.implicit_reward(policy, reference, scorer.right)
+            predictors[f"{path.name}, shuffled prompts"] = models.implicit_reward(policy, reference, scorer.shuffled)
             predictors[f"{path.name}, log-prob per token"] = models.log_prob_preference(policy, scorer.right, per_token=True)
     predictors[BASE_PER_TOKEN] = models.log_prob_preference(base, scorer.right, per_token=True)
     predictors["base, log-prob summed"] = models.log_prob_preference(base, scorer.right, per_token=False)

@@ -8,11 +8,12 @@ from ad4edu_train.config import Data
 from ad4edu_train.data.files import Record, read_records
 from ad4edu_train.data.fingerprints import fingerprint
 from ad4edu_train.data.inspection import Inspection, inspect, read_rows
+from ad4edu_train.data.keyframes import Keyframes
 from ad4edu_train.data.lectures import read_subjects
 from ad4edu_train.data.problems import Problems
 from ad4edu_train.data.rows import ChatPrompt, HumanPair, PreferencePair, RowError
 from ad4edu_train.data.sources import DataFiles, local_path, locate
-from ad4edu_train.errors import DataError
+from ad4edu_train.errors import ConfigError, DataError
 
 ADVICE = "Mend the files, or leave these rows out with data.on_bad_row=drop (counted in run.json)."
 LEAK_ADVICE = "Leaking rows are not dropped by data.on_bad_row: a split that leaks must be built again."
@@ -33,6 +34,12 @@ class Corpus:
     @property
     def synthetic(self) -> bool:
         return self.files.synthetic
+
+    def keyframes(self) -> Keyframes:
+        """The keyframes of its prompts. Raises ConfigError when the data are single files and no folder was named."""
+        if self.files.keyframes is None:
+            raise ConfigError("data.keyframes", None, "a folder or hub id with keyframes/<lecture>/<frame>.jpg")
+        return Keyframes(self.files.keyframes)
 
 
 def load_corpus(data: Data) -> Corpus:

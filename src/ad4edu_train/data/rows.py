@@ -2,9 +2,9 @@
 
 import reprlib
 from dataclasses import dataclass
-from pathlib import PurePosixPath
 from typing import Any
 
+from ad4edu_train.data.keyframes import refuse_outside
 from ad4edu_train.data.messages import MessageError, conversation_of_pair, image_paths, read_messages, text_of
 from ad4edu_train.data.vocabulary import COMPONENTS, RATERS
 
@@ -168,8 +168,8 @@ def chat_prompt(values: dict[str, Any]) -> ChatPrompt:
     if prompt.messages[-1]["role"] != "user":
         raise RowError("messages do not end with a user turn, so there is nothing to answer")
     for path in prompt.keyframes:
-        if PurePosixPath(path).is_absolute() or ".." in PurePosixPath(path).parts or "\\" in path or ":" in path:
-            raise RowError(f"keyframe path {shown(path)} leaves the keyframes source; expected keyframes/<lecture>/<frame>.jpg")
+        if reason := refuse_outside(path):
+            raise RowError(f"keyframe path {shown(path)} {reason}; expected keyframes/<lecture>/<frame>.jpg")
     return prompt
 
 

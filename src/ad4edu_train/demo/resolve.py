@@ -1,4 +1,4 @@
-"""What `demo` stands for in a config: the bundled model's folder and a synthetic corpus, made in the user's cache when first asked."""
+"""What `demo` stands for in a config: the bundled model's folder, tiny random ones, a synthetic corpus; made in the user's cache."""
 
 import shutil
 import tempfile
@@ -7,8 +7,10 @@ from typing import TypeVar
 
 from ad4edu_train.config import Data, EvaluateConfig, Model, TrainConfig
 from ad4edu_train.demo.model import cache_root, unpack_model
+from ad4edu_train.demo.tiny_vlm import tiny_vlm
 
 DEMO = "demo"
+TINY = {"tiny_qwen2_5_vl": "qwen2_5_vl", "tiny_qwen3_vl": "qwen3_vl"}
 Config = TypeVar("Config", TrainConfig, EvaluateConfig)
 
 
@@ -17,6 +19,8 @@ def resolve(config: Config) -> Config:
     changes: dict[str, Model | Data] = {}
     if config.model.path == DEMO:
         changes["model"] = config.model.model_copy(update={"path": str(unpack_model())})
+    if config.model.path in TINY:
+        changes["model"] = config.model.model_copy(update={"path": str(tiny_vlm(TINY[config.model.path]))})
     if config.data.root == DEMO:
         corpus = demo_corpus(config.data.demo_moments, config.data.demo_seed)
         changes["data"] = config.data.model_copy(update={"root": str(corpus)})
@@ -50,6 +54,6 @@ def generator_version() -> str:
     digest = hashlib.sha256()
     here = Path(__file__).parent
     for path in sorted(path for pattern in ("**/*.py", "**/*.yaml") for path in here.glob(pattern)):
-        if path.name not in ("resolve.py", "model.py", "audit.py", "__main__.py"):
+        if path.name not in ("resolve.py", "model.py", "tiny_vlm.py", "audit.py", "__main__.py"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]

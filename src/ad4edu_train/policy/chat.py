@@ -1,13 +1,17 @@
 """A moment and an AD as token ids: the one rendering for training, agreement and sampling."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from ad4edu_train.data.messages import image_paths, text_of
+from ad4edu_train.data.views import Messages
+
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerBase
 
-Messages = list[dict[str, Any]]
+    from ad4edu_train.policy.vision import Vision
 
 
 class RenderError(ValueError):
@@ -20,10 +24,26 @@ class PrefixMismatch(RenderError):
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """Token ids of a prompt as it is sampled from, and of one AD up to and including its end token."""
+    """Token ids of a prompt as it is sampled from, its keyframes in order, and one AD up to and including its end token.
+
+    Placeholder tokens are the same for every image, so a prompt is told apart by `prompt_ids` and `keyframes` together.
+    """
 
     prompt_ids: tuple[int, ...]
     completion_ids: tuple[int, ...]
+    keyframes: tuple[str, ...] = ()
+
+    @property
+    def prompt(self) -> "Prompt":
+        return Prompt(self.prompt_ids, self.keyframes)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A rendered prompt: what every AD of its moment stands behind."""
+
+    ids: tuple[int, ...]
+    keyframes: tuple[str, ...] = ()
 
 
 class Chat:
@@ -31,7 +51,7 @@ class Chat:
 
     `thinking` goes to templates that know `enable_thinking`, the same in training and sampling. Where the template renders the
     prompt alone differently from the prompt in a conversation, `prefix_mismatch` decides: "refuse" raises PrefixMismatch,
-    "append" puts the AD behind the prompt as sampling does.
+    "append" puts the AD behind the prompt as sampling does. Prompts with images need `vision`, which knows their sizes.
     """
 
     def __init__(
@@ -41,26 +61,34 @@ class Chat:
         thinking: bool,
         prefix_mismatch: Literal["refuse", "append"] = "refuse",
         end_ids: Sequence[int] = (),
+        vision: "Vision | None" = None,
     ) -> None:
         self.tokenizer = tokenizer
         self.thinking = thinking
         self.prefix_mismatch = prefix_mismatch
         self.end_ids = frozenset({tokenizer.eos_token_id, *end_ids} - {None})
         self.special_ids = frozenset(tokenizer.all_special_ids) | self.end_ids
-        self._prompts: dict[str, tuple[int, ...]] = {}
+        self.vision = vision
+        self._prompts: dict[str, Prompt] = {}
+        self._markup: dict[str, int] = {}
 
-    def prompt(self, text: str) -> tuple[int, ...]:
-        """Ids of a text prompt's user turn, with what opens the assistant's turn. Pairs of a moment share one rendering."""
-        if text not in self._prompts:
-            ids = self._template([{"role": "user", "content": text}], add_generation_prompt=True)
-            self._check_specials(ids, text)
-            self._prompts[text] = ids
-        return self._prompts[text]
+    def prompt(self, messages: Messages) -> Prompt:
+        """A prompt's messages with what opens the assistant's turn. Pairs of a moment share one rendering."""
+        key = json.dumps(messages)
+        if key not in self._prompts:
+            ids = self._template(messages, add_generation_prompt=True)
+            if sum(token in self.special_ids for token in ids) != self._markup_of(messages):
+                raise RenderError("the prompt holds chat markup (a special token)")
+            names = tuple(image_paths(messages))
+            self._check_placeholders(ids, messages, names)
+            self._prompts[key] = Prompt(self._expand(ids, names), names)
+        return self._prompts[key]
 
-    def render(self, prompt: str, ad: str) -> Rendered:
-        """Ids of one side of a pair. Raises RenderError when the AD holds a special token or has no single end token."""
-        prompt_ids = self.prompt(prompt)
-        whole = self._template([{"role": "user", "content": prompt}, {"role": "assistant", "content": ad}])
+    def render(self, messages: Messages, ad: str) -> Rendered:
+        """One side of a pair. Raises RenderError when the AD holds a special token or has no single end token."""
+        prompt = self.prompt(messages)
+        prompt_ids = prompt.ids
+        whole = self._expand(self._template([*messages, self._assistant(messages, ad)]), prompt.keyframes)
         if whole[: len(prompt_ids)] == prompt_ids:
             tail = whole[len(prompt_ids) :]
         elif self.prefix_mismatch == "append":
@@ -80,7 +108,7 @@ class Chat:
             raise RenderError("the AD holds chat markup (a special token)")
         if len(completion) < 2:
             raise RenderError("the AD has no tokens")
-        return Rendered(prompt_ids, completion)
+        return Rendered(prompt_ids, completion, prompt.keyframes)
 
     def _template(self, messages: Messages, *, add_generation_prompt: bool = False) -> tuple[int, ...]:
         ids = self.tokenizer.apply_chat_template(
@@ -95,12 +123,51 @@ class Chat:
     def _text(self, ids: tuple[int, ...]) -> str:
         return str(self.tokenizer.decode(list(ids)))
 
-    def _check_specials(self, ids: tuple[int, ...], text: str) -> None:
-        if "" not in self._prompts:
-            self._prompts[""] = self._template([{"role": "user", "content": ""}], add_generation_prompt=True)
-        plain = sum(token in self.special_ids for token in self._prompts[""])
-        if sum(token in self.special_ids for token in ids) != plain:
-            raise RenderError("the prompt holds chat markup (a special token)")
+    def _markup_of(self, messages: Messages) -> int:
+        """Special tokens that the template itself sets: those of the same turns and images without any text."""
+        skeleton = [{**message, "content": _without_text(message["content"])} for message in messages]
+        key = json.dumps(skeleton)
+        if key not in self._markup:
+            ids = self._template(skeleton, add_generation_prompt=True)
+            self._markup[key] = sum(token in self.special_ids for token in ids)
+        return self._markup[key]
+
+    def _assistant(self, messages: Messages, ad: str) -> dict[str, Any]:
+        # Templates of vision models loop over blocks; a turn is given in the form that the prompt has.
+        blocks = any(not isinstance(message["content"], str) for message in messages)
+        return {"role": "assistant", "content": [{"type": "text", "text": ad}] if blocks else ad}
+
+    def _check_placeholders(self, ids: tuple[int, ...], messages: Messages, names: tuple[str, ...]) -> None:
+        """One placeholder an image, and every text of the prompt in the rendering: templates lose either without a word."""
+        if not names:
+            return
+        if self.vision is None:
+            raise RenderError("the prompt has images, but the model's image processor was not loaded (data.prompt_view)")
+        placeholders = ids.count(self.vision.image_token_id)
+        if placeholders != len(names):
+            raise RenderError(f"the chat template sets {placeholders} image placeholders for {len(names)} images")
+        rendered = self.tokenizer.apply_chat_template(
+            messages, add_generation_prompt=True, tokenize=False, enable_thinking=self.thinking
+        )
+        lost = [text for message in messages if (text := text_of(message["content"]).strip()) and text not in str(rendered)]
+        if lost:
+            raise RenderError(f"the chat template drops a text of the prompt ({lost[0][:40]!r} ...)")
+
+    def _expand(self, ids: tuple[int, ...], names: tuple[str, ...]) -> tuple[int, ...]:
+        """Each image placeholder repeated to the number of tokens that its keyframe takes."""
+        if not names or self.vision is None:
+            return ids
+        waiting = list(names)
+        out: list[int] = []
+        for token in ids:
+            out.extend([token] * (self.vision.tokens(waiting.pop(0)) if token == self.vision.image_token_id and waiting else 1))
+        return tuple(out)
+
+
+def _without_text(content: str | list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    if isinstance(content, str):
+        return ""
+    return [{**block, "text": ""} if block["type"] == "text" else block for block in content]
 
 
 def _common(first: tuple[int, ...], second: tuple[int, ...]) -> int:

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 
+ADAPTER_FOLDER = "a folder with adapter_config.json and adapter_model.safetensors"
+
+
 def public_name(path: str) -> str:
     """A model's name without the folder it lies in: hub ids stay, local paths keep their last part."""
     return Path(path).name if Path(path).is_dir() else path
@@ -22,7 +25,7 @@ def refuse_missing_folders(model: Model) -> None:
             "model.path", model.path, "a folder with config.json and safetensors weights, or a hub id (owner/name)"
         )
     if model.adapter and not (Path(model.adapter).expanduser() / "adapter_model.safetensors").is_file():
-        raise ConfigError("model.adapter", model.adapter, "a folder with adapter_config.json and adapter_model.safetensors")
+        raise ConfigError("model.adapter", model.adapter, ADAPTER_FOLDER)
 
 
 def load_tokenizer(model: Model) -> "PreTrainedTokenizerBase":
@@ -32,7 +35,7 @@ def load_tokenizer(model: Model) -> "PreTrainedTokenizerBase":
     try:
         tokenizer = AutoTokenizer.from_pretrained(model.path, revision=model.revision)
     except (OSError, ValueError) as error:
-        raise _not_found(model.path, error) from None
+        raise not_found(model.path, error) from None
     if not tokenizer.chat_template:
         raise UserError(
             f"model.path={public_name(model.path)}: its tokenizer has no chat template, so prompts cannot be rendered as they "
@@ -49,18 +52,25 @@ def load_base(model: Model) -> "PreTrainedModel":
     Raises UserError when the weights are not at hand or the adapter does not fit them.
     """
     import torch
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoConfig
 
     try:
-        base = AutoModelForCausalLM.from_pretrained(
+        config = AutoConfig.from_pretrained(model.path, revision=model.revision)
+        kind = _auto_class(config)
+        base = kind.from_pretrained(
             model.path,
             revision=model.revision,
             dtype=getattr(torch, model.dtype),
             attn_implementation=model.attention,
+            quantization_config=_nf4(model, kind, config),
             use_safetensors=True,
         )
     except (OSError, ValueError, ImportError) as error:
-        raise _not_found(model.path, error) from None
+        raise not_found(model.path, error) from None
+    if model.quantization == "nf4":
+        from ad4edu_train.policy.quantize import check_quantised
+
+        check_quantised(base)
     if model.adapter:
         base = lay_adapter(base, Path(model.adapter)).merge_and_unload()
     # What is saved beside an adapter names its base by this; a user's folder names do not belong there.
@@ -68,15 +78,34 @@ def load_base(model: Model) -> "PreTrainedModel":
     return base
 
 
-def lay_adapter(base: "PreTrainedModel", adapter: Path) -> Any:
+def lay_adapter(base: "PreTrainedModel", adapter: Path, *, trainable: bool = False) -> Any:
     """A PeftModel of `base` with the adapter of a folder. Raises UserError when a tensor of it finds no place in the base."""
     from peft import PeftModel
 
     if not (adapter / "adapter_model.safetensors").is_file():
         raise UserError(f"{adapter} holds no adapter_model.safetensors, so it is no LoRA adapter that can be loaded.")
-    policy = PeftModel.from_pretrained(base, adapter)
+    policy = PeftModel.from_pretrained(base, adapter, is_trainable=trainable)
     _refuse_inert(policy, adapter)
     return policy.eval()
+
+
+def _auto_class(config: Any) -> Any:
+    """Vision-language models have a class map of their own; taken as plain language models they lose their vision tower."""
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+    from transformers.models.auto.modeling_auto import MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+
+    return AutoModelForImageTextToText if type(config) in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING else AutoModelForCausalLM
+
+
+def _nf4(model: Model, kind: Any, config: Any) -> Any:
+    if model.quantization == "none":
+        return None
+    from accelerate import init_empty_weights
+
+    from ad4edu_train.policy.quantize import nf4_config
+
+    with init_empty_weights():
+        return nf4_config(model, kind.from_config(config))
 
 
 def _refuse_inert(policy: Any, adapter: Path) -> None:
@@ -93,7 +122,8 @@ def _refuse_inert(policy: Any, adapter: Path) -> None:
         )
 
 
-def _not_found(path: str, error: Exception) -> UserError:
+def not_found(path: str, error: Exception) -> UserError:
+    """The error for a model that cannot be loaded, with the library's reason in one line."""
     reason = str(error).splitlines()[0]
     return UserError(
         f"model.path={path} cannot be loaded: {reason} Give a folder with config.json and safetensors weights, or a hub id that is "

@@ -4,14 +4,15 @@ import math
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import torch
 from tqdm.auto import tqdm
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from ad4edu_train.errors import UserError
-from ad4edu_train.training.run_folder import COMPLETE, RunFolder
+from ad4edu_train.training.processes import is_main, ranks
+from ad4edu_train.training.run_folder import RunFolder
 
 # Reward units (beta x nats). Rounding of reference log-probs computed beforehand stays below it; any learning run passes it soon.
 STALL_MARGIN = 1e-4
@@ -37,8 +38,10 @@ class Record(TrainerCallback):
         self.bar: tqdm | None = None
         self.started = time.monotonic()
 
-    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.bar = tqdm(total=state.max_steps, initial=state.global_step, unit="step", desc="training")
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self.bar is not None:
+            return
+        self.bar = tqdm(total=state.max_steps, initial=state.global_step, unit="step", desc="training", disable=not is_main())
         self.started = time.monotonic()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
@@ -49,7 +52,7 @@ class Record(TrainerCallback):
         row = {"step": state.global_step, "seconds": round(time.monotonic() - self.started, 1)}
         row |= {name: value for name, value in logs.items() if isinstance(value, int | float)}
         self.folder.append_metrics(row)
-        if self.bar is not None and "loss" in row:
+        if self.bar is not None and "loss" in row and is_main():
             values = "  ".join(f"{label} {row[name]:.4g}" for name, label in SHOWN.items() if name in row)
             self.bar.write(f"step {state.global_step}/{state.max_steps}  {values}")
 
@@ -85,19 +88,6 @@ class Watchdog(TrainerCallback):
             )
 
 
-class CheckpointMark(TrainerCallback):
-    """Marks a checkpoint as complete once everything of it is written; takes out what libraries write of their own."""
-
-    def __init__(self, checkpoints: Path) -> None:
-        self.checkpoints = checkpoints
-
-    def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        checkpoint = self.checkpoints / f"checkpoint-{state.global_step}"
-        for leftover in (checkpoint / "training_args.bin", checkpoint / "README.md", self.checkpoints / "README.md"):
-            leftover.unlink(missing_ok=True)
-        (checkpoint / COMPLETE).touch()
-
-
 class Interrupt(TrainerCallback):
     """Ctrl-C saves at the next step boundary and ends the run in order; a second one ends it at once."""
 
@@ -109,6 +99,7 @@ class Interrupt(TrainerCallback):
         self._before = signal.signal(signal.SIGINT, self._hear)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.asked = _one_of_all_asked(self.asked, args.device)
         if self.asked:
             control.should_save = True
             control.should_training_stop = True
@@ -121,6 +112,25 @@ class Interrupt(TrainerCallback):
             raise KeyboardInterrupt
         self.asked = True
         tqdm.write("Ctrl-C: saving after this step (press again to stop at once without saving).")
+
+
+def _one_of_all_asked(asked: bool, device: torch.device) -> bool:
+    """A save is a meeting of all ranks, and a signal reaches them at different steps: what one heard, all follow."""
+    if ranks() == 1:
+        return asked
+    flag = torch.tensor(float(asked), device=device)
+    torch.distributed.all_reduce(flag)
+    return bool(flag)
+
+
+class WhenReady(TrainerCallback):
+    """Calls `action()` once the model is placed (and sharded) as it will train, before the first step."""
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action = action
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.action()
 
 
 class Every(TrainerCallback):

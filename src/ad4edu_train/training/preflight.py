@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from ad4edu_train.data.rows import Pair
+from ad4edu_train.data.views import Prompts
 from ad4edu_train.errors import DataError
 from ad4edu_train.policy.chat import Chat, PrefixMismatch, Rendered, RenderError
 
@@ -59,17 +60,20 @@ class Preflight:
         )
 
 
-def render_pairs(pairs: Sequence[Pair], chat: Chat, *, max_tokens: int, too_long: Literal["refuse", "drop"]) -> Preflight:
+def render_pairs(
+    pairs: Sequence[Pair], prompts: Prompts, chat: Chat, *, max_tokens: int, too_long: Literal["refuse", "drop"]
+) -> Preflight:
     """Render every pair. Nothing is truncated: a pair over `max_tokens` (prompt and AD) is refused, or dropped and counted.
 
     Raises DataError that names every pair whose tokens would not be what is meant.
     """
     result = Preflight()
     broken: list[str] = []
-    long: list[str] = []
+    long: list[RenderedPair] = []
     for pair in pairs:
         try:
-            item = RenderedPair(pair, chat.render(pair.prompt, pair.first.ad), chat.render(pair.prompt, pair.second.ad))
+            messages = prompts.of(pair)
+            item = RenderedPair(pair, chat.render(messages, pair.first.ad), chat.render(messages, pair.second.ad))
         except PrefixMismatch as error:
             result.mismatched += 1
             broken.append(f"pair_id {pair.pair_id}: {error}")
@@ -81,17 +85,23 @@ def render_pairs(pairs: Sequence[Pair], chat: Chat, *, max_tokens: int, too_long
             result.pairs.append(item)
         else:
             result.too_long[pair.type] += 1
-            long.append(f"pair_id {pair.pair_id}: {item.longest} tokens")
+            long.append(item)
     if broken:
         raise DataError(_mismatch_message(len(pairs), broken, result.mismatched))
     if long and too_long == "refuse":
         raise DataError(
             f"{len(long)} of {len(pairs)} pairs are longer than data.max_tokens={max_tokens} (prompt and AD together):\n"
-            + _listed(long)
-            + "\nA cut AD trains the model to stop in mid-sentence. Raise data.max_tokens, or leave them out with data.too_long=drop "
-            "(counted in run.json)."
+            + _listed([_length(item, chat) for item in sorted(long, key=lambda item: -item.longest)])
+            + "\nA cut AD trains the model to stop in mid-sentence. Raise data.max_tokens (or lower data.max_pixels), or leave them "
+            "out with data.too_long=drop (counted in run.json)."
         )
     return result
+
+
+def _length(item: RenderedPair, chat: Chat) -> str:
+    images = sum(chat.vision.tokens(name) for name in item.first.keyframes) if chat.vision else 0
+    of_them = f", {images} of them of {len(item.first.keyframes)} keyframes" if images else ""
+    return f"pair_id {item.pair.pair_id}: {item.longest} tokens{of_them}"
 
 
 def _mismatch_message(total: int, broken: list[str], mismatched: int) -> str:

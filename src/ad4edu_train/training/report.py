@@ -1,6 +1,5 @@
 """What a run says on the screen and of its surroundings; nothing here changes what is trained."""
 
-import json
 import platform
 import resource
 import subprocess
@@ -19,7 +18,7 @@ from ad4edu_train.training.run_folder import RunFolder
 if TYPE_CHECKING:
     from ad4edu_train.training.session import Session
 
-PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "ad4edu-train")
+PACKAGES = ("torch", "transformers", "trl", "peft", "accelerate", "datasets", "bitsandbytes", "ad4edu-train")
 SYNTHETIC = "SYNTHETIC DATA with synthetic raters: no figure below speaks of people."
 GIB = 1024**3
 # Bytes of float32 gradient and two AdamW moments beside each trainable float32 weight.
@@ -49,14 +48,15 @@ def print_plan(facts: dict[str, Any], config: TrainConfig, training: Preflight, 
     tokens = training.statistics()
     trainable = sum(session.parts.values())
     rows = {
-        "model": f"{facts['model']} ({config.model.dtype}, revision {config.model.revision or 'default'})",
+        "model": f"{facts['model']} ({facts['precision']['base']}, revision {config.model.revision or 'default'})",
         "reference": facts["reference"],
         "loss": f"{' + '.join(config.dpo.loss)}, beta {config.dpo.beta}",
         "pairs": f"{tokens.pairs} training, {facts['pairs']['validation']} validation",
         "left out": f"{sum(training.too_long.values())} too long, {facts['pairs']['excluded_subjects']} of excluded subjects",
         "tokens": f"prompt {tokens.prompt_mean} mean, {tokens.prompt_max} max; AD {tokens.ad_mean} mean, {tokens.ad_max} max",
+        **_keyframe_row(facts["keyframes"]),
         "trainable": ", ".join(f"{part} {count:,}" for part, count in session.parts.items()),
-        "steps": f"{facts['steps']} of {config.trainer.batch_size * config.trainer.accumulation} pairs",
+        "steps": f"{facts['steps']} of {config.trainer.batch_size * config.trainer.accumulation * facts['processes']['count']} pairs",
         "memory estimate": _memory(session.weight_bytes(), trainable, tokens.longest, config, session),
     }
     for name, text in rows.items():
@@ -64,10 +64,25 @@ def print_plan(facts: dict[str, Any], config: TrainConfig, training: Preflight, 
     Console(highlight=False).print(grid)
 
 
+def drift(before: dict[str, Any], now: dict[str, Any]) -> list[str]:
+    """What differs in code and versions from when the run began: recorded, and said, since a continued run mixes both."""
+    found = list(before.get("drift", []))
+    changes = [
+        f"{name} {old} -> {now['versions'].get(name)}"
+        for name, old in before.get("versions", {}).items()
+        if now["versions"].get(name) != old
+    ]
+    commit = before.get("git", {}).get("commit")
+    if commit and now["git"]["commit"] != commit:
+        changes.append(f"code {commit[:10]} -> {str(now['git']['commit'])[:10]}")
+    if changes:
+        print(f"Warning: this run began with other code or versions ({', '.join(changes)}); run.json records it under drift.")
+    return found + changes
+
+
 def print_result(folder: RunFolder, config: TrainConfig) -> None:
     """The closing table: validation by axis and label source, first and last step."""
-    path = folder.path / "metrics.jsonl"
-    points = [row for row in map(json.loads, path.read_text().splitlines()) if "validation" in row]
+    points = [row for row in folder.rows("metrics.jsonl") if "validation" in row]
     if points:
         last = points[-1]
         grid = Table(title=f"Validation at step {last['step']} (pairs of moments not trained on)", title_justify="left")
@@ -113,6 +128,15 @@ def _memory(weights: int, trainable: int, longest: int, config: TrainConfig, ses
     total = weights + adapter + activations + logits
     parts = [("weights", weights), ("adapter and optimiser", adapter), ("activations", activations), ("logits", logits)]
     return f"about {total / GIB:.1f} GiB: " + ", ".join(f"{name} {size / GIB:.1f}" for name, size in parts)
+
+
+def _keyframe_row(keyframes: dict[str, Any] | None) -> dict[str, str]:
+    if keyframes is None:
+        return {}
+    return {
+        "keyframes": f"{keyframes['distinct']} distinct, {keyframes['tokens_mean']} tokens each on average, {keyframes['tokens_max']} at "
+        f"most (data.max_pixels {keyframes['max_pixels']:,})"
+    }
 
 
 def _grid(title: str) -> Table:

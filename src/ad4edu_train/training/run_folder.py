@@ -1,9 +1,13 @@
 """The run folder: its name follows from what is trained, so the same command finds its own folder again."""
 
+import contextlib
 import dataclasses
+import errno
+import fcntl
 import hashlib
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +16,15 @@ import yaml
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.load import public_name
-from ad4edu_train.writing import write_text
+from ad4edu_train.training.processes import is_main, ranks
+from ad4edu_train.writing import write_private_rows, write_text
 
 # The settings that decide what a run learns. Everything else (clock, tracker, logging, output root) leaves the name alone.
 TRAINING_KEYS = {
     "model": ("path", "revision", "dtype", "attention", "quantization", "thinking"),
     "data": (
         "prompt_view",
+        "max_pixels",
         "prefix_mismatch",
         "on_bad_row",
         "exclude_subjects",
@@ -29,9 +35,10 @@ TRAINING_KEYS = {
         "too_long",
     ),
     "dpo": None,
-    "lora": None,
+    "lora": ("r", "alpha", "dropout", "targets", "vision_targets", "dtype"),
     "trainer": (
         "seed",
+        "optimizer",
         "learning_rate",
         "scheduler",
         "warmup_steps",
@@ -47,47 +54,75 @@ TRAINING_KEYS = {
         "disable_dropout",
     ),
 }
-COMPLETE = "COMPLETE"
 # Keys of config.yaml that may hold a path of this machine.
-_PATH_KEYS = {"data": ("root", "train", "test_human", "candidates", "prompts", "human_val", "gold", "cursor_capability", "subjects",
-                       "moment_order", "keyframes", "sft"), "model": ("path", "adapter"), "trainer": ("output_root",)}  # fmt: skip
+_PATH_KEYS = {
+    "data": (
+        "root", "train", "test_human", "candidates", "prompts", "human_val", "gold", "cursor_capability", "subjects", "moment_order",
+        "keyframes", "sft",
+    ),
+    "model": ("path", "adapter"),
+    "lora": ("start",),
+    "trainer": ("output_root",),
+}  # fmt: skip
 
 
-def run_hash(config: TrainConfig, digests: dict[str, str], adapter_sha256: str | None) -> str:
-    """Eight hex digits of the training-relevant settings, the data files' sha256 and the starting adapter's."""
+def run_hash(config: TrainConfig, digests: dict[str, str], adapters_sha256: dict[str, str]) -> str:
+    """Eight hex digits of the training-relevant settings, the data files' sha256, the starting adapters' and the number of
+    processes, which multiplies the pairs of a step."""
     settings = {
         group: {key: value for key, value in getattr(config, group).model_dump().items() if keys is None or key in keys}
         for group, keys in TRAINING_KEYS.items()
     }
     settings["model"]["path"] = public_name(config.model.path)
-    content = json.dumps([settings, sorted(digests.items()), adapter_sha256], sort_keys=True)
+    content = json.dumps([settings, sorted(digests.items()), sorted(adapters_sha256.items()), ranks()], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()[:8]
 
 
 class RunFolder:
-    """Paths and records of one run."""
+    """Paths and records of one run. Only the main process writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.checkpoints = path / "checkpoints"
         self.adapter = path / "adapter"
+        self.reference = path / "ref"
 
-    @classmethod
-    def create(cls, config: TrainConfig, name: str) -> "RunFolder":
-        """Open `<output_root>/<name>` and write config.yaml. Raises UserError where it cannot be written."""
-        folder = cls(Path(config.trainer.output_root) / name)
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the folder for this run. Raises UserError while another process trains in it; the system frees it on any death."""
+        if not is_main():
+            yield
+            return
         try:
-            folder.checkpoints.mkdir(parents=True, exist_ok=True)
-            write_text(folder.path / "config.yaml", yaml.safe_dump(public_settings(config), sort_keys=False))
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            file = (self.path / ".lock").open("a")
         except OSError as error:
-            raise UserError(f"trainer.output_root: {folder.path} cannot be written: {error.strerror}.") from None
-        return folder
+            raise UserError(f"trainer.output_root: {self.path} cannot be written: {error.strerror}.") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise UserError(
+                    f"{self.path} is being trained by another process: the same settings on the same data share one folder. "
+                    "Wait for it, stop it, or change a setting (trainer.seed, experiment_name)."
+                ) from None
+            except OSError as error:
+                if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
+                    raise
+                print(f"Warning: this file system has no locks, so a second run on {self.path.name} would not be noticed.")
+            yield
+
+    def write_config(self, config: TrainConfig) -> None:
+        """config.yaml: the settings without any folder of this machine."""
+        if is_main():
+            write_text(self.path / "config.yaml", yaml.safe_dump(public_settings(config), sort_keys=False))
 
     def mark_latest(self, experiment: str) -> None:
         """Point `<output_root>/<experiment>-latest` here, so that a script need not know the hash."""
-        partial = self.path.parent / f".{experiment}-latest.{os.getpid()}"
-        partial.symlink_to(self.path.name)
-        partial.replace(self.path.parent / f"{experiment}-latest")
+        if is_main():
+            partial = self.path.parent / f".{experiment}-latest.{os.getpid()}"
+            partial.symlink_to(self.path.name)
+            partial.replace(self.path.parent / f"{experiment}-latest")
 
     def record(self) -> dict[str, Any]:
         """run.json, or an empty record for a new run."""
@@ -96,17 +131,31 @@ class RunFolder:
 
     def update(self, **facts: Any) -> None:
         """Add facts to run.json."""
-        record = self.record() | facts
-        write_text(self.path / "run.json", json.dumps(record, indent=2, default=_plain) + "\n")
+        if is_main():
+            record = self.record() | facts
+            write_text(self.path / "run.json", json.dumps(record, indent=2, default=_plain) + "\n")
 
     def append_metrics(self, row: dict[str, Any]) -> None:
-        with (self.path / "metrics.jsonl").open("a") as file:
-            file.write(json.dumps(row) + "\n")
+        if is_main():
+            with (self.path / "metrics.jsonl").open("a") as file:
+                file.write(json.dumps(row) + "\n")
 
-    def newest_checkpoint(self) -> Path | None:
-        """The newest checkpoint whose save was completed; a folder without the mark may be torn and is passed over."""
-        complete = [path for path in self.checkpoints.glob("checkpoint-*") if (path / COMPLETE).is_file()]
-        return max(complete, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Rows of metrics.jsonl or validation.jsonl; a last line that a killed process left torn is passed over."""
+        path = self.path / name
+        rows = []
+        for line in path.read_text().splitlines() if path.is_file() else []:
+            with contextlib.suppress(json.JSONDecodeError):
+                rows.append(json.loads(line))
+        return rows
+
+    def take_back_to(self, step: int) -> None:
+        """Leave out of the logs what a run that goes on from `step` will write again."""
+        if is_main():
+            for name in ("metrics.jsonl", "validation.jsonl"):
+                rows = self.rows(name)
+                if rows:
+                    write_private_rows(self.path / name, [row for row in rows if row["step"] <= step])
 
 
 def public_settings(config: TrainConfig) -> dict[str, Any]:

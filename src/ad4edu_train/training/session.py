@@ -1,6 +1,9 @@
 """The parts of a run that need torch: model, adapter, TRL's trainer, validation, saving."""
 
 import math
+import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +12,19 @@ from tqdm.auto import tqdm
 from transformers.utils import logging
 
 from ad4edu_train.config import TrainConfig
+from ad4edu_train.data.keyframes import Keyframes
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.chat import Chat, Rendered
-from ad4edu_train.policy.load import load_base, load_tokenizer, public_name
+from ad4edu_train.policy.load import load_base, load_tokenizer
 from ad4edu_train.policy.log_probs import LogProb
 from ad4edu_train.policy.moment_tree import refuse_inexact
+from ad4edu_train.policy.vision import load_vision
+from ad4edu_train.training import processes, reference
 from ad4edu_train.training import validation as per_pair
-from ad4edu_train.training.callbacks import CheckpointMark, Every, Interrupt, Record, Watchdog
-from ad4edu_train.training.lora import check_parts, lora_config, trainable_by_part
+from ad4edu_train.training.callbacks import Every, Interrupt, Record, Watchdog, WhenReady
+from ad4edu_train.training.checkpoints import Checkpoints, step_of
+from ad4edu_train.training.lora import check_parts, lay_lora, lora_config, parts_of, trainable_by_part
+from ad4edu_train.training.pixels import prove_pixels
 from ad4edu_train.training.preflight import Preflight
 from ad4edu_train.training.run_folder import RunFolder
 from ad4edu_train.training.trainer import PairTrainer, trl_arguments
@@ -27,142 +35,190 @@ CARD_NOTE = (
     "{data}\nThe data set's card forbids redistribution of the lecture material and what derives from it: keep this adapter private "
     "unless you hold the rights.\n"
 )
+PROOF_PAIRS = 4
 
 
 class Session:
     """One run's model and trainer. `load` before `run`; rendering needs the tokenizer alone."""
 
-    def __init__(self, config: TrainConfig) -> None:
+    def __init__(self, config: TrainConfig, keyframes: Keyframes | None) -> None:
         logging.disable_progress_bar()
         self.config = config
         if config.trainer.threads:
             torch.set_num_threads(config.trainer.threads)
         self.use_cpu = not torch.cuda.is_available()
         self.tokenizer = load_tokenizer(config.model)
-        self.chat = Chat(self.tokenizer, thinking=config.model.thinking, prefix_mismatch=config.data.prefix_mismatch)
+        self.vision = load_vision(config.model, keyframes, config.data.max_pixels) if keyframes else None
+        self.chat = Chat(
+            self.tokenizer, thinking=config.model.thinking, prefix_mismatch=config.data.prefix_mismatch, vision=self.vision
+        )
 
     def load(self) -> None:
         """Load the base weights and find the modules to adapt; `parts` counts trainable parameters by model part."""
         self.base = load_base(self.config.model)
         self.lora = lora_config(self.base, self.config.lora)
-        self.parts = self._count_parts()
+        self.parts = parts_of(self.base, self.lora)
+        check_parts(self.parts, self.config.lora)
         if self.config.trainer.layout == "moment_tree":
             refuse_inexact(self.base.config)
-
-    def reference_in_words(self) -> str:
-        name = public_name(self.config.model.path)
-        if self.config.model.adapter:
-            return f"{name} with the SFT adapter {Path(self.config.model.adapter).name} merged into it"
-        return f"the base model {name}, unchanged (the policy with its new adapter switched off)"
 
     def steps(self, pairs: int) -> int:
         """Optimiser steps of the whole run."""
         trainer = self.config.trainer
-        batches = math.ceil(pairs / trainer.batch_size)
+        batches = math.ceil(pairs / (trainer.batch_size * processes.ranks()))
         return trainer.max_steps or math.ceil(trainer.epochs * math.ceil(batches / trainer.accumulation))
 
     def weight_bytes(self) -> int:
         return sum(parameter.numel() * parameter.element_size() for parameter in self.base.parameters())
 
-    def run(self, folder: RunFolder, training: Preflight, validation: Preflight) -> None:
+    def run(self, folder: RunFolder, training: Preflight, validation: Preflight, steps: int | None) -> None:
         """Train to the end, to Ctrl-C or to a stop with a named cause; what happened stands in run.json."""
         interrupt = Interrupt()
-        trainer = self._trainer(folder, training, interrupt)
-        model = trainer.model
-        before = _adapter_tensors(model)
-        reference = self._reference(trainer, training, validation)
-        rows: list[per_pair.ValidationRow] = []
-
-        def validate(step: int) -> None:
-            found = per_pair.validate(model, validation.pairs, reference, beta=self.config.dpo.beta, step=step)
-            rows.extend(found)
-            write_private_rows(folder.path / "validation.jsonl", per_pair.as_rows(rows))
-            folder.append_metrics({"step": step, "validation": {k: vars(v) for k, v in per_pair.summarise(found).items()}})
-
+        checkpoints = Checkpoints(folder.checkpoints, self.config.trainer.keep_checkpoints)
+        trainer = self._trainer(folder, training, interrupt, checkpoints, steps)
+        trainer.accelerator.wait_for_everyone()
+        resumed = checkpoints.newest()
+        watch = _Validation(self, trainer, folder, validation, resumed)
+        trainer.add_callback(WhenReady(watch.begin))
         if self.config.trainer.validate_every and validation.pairs:
-            trainer.add_callback(Every(self.config.trainer.validate_every, validate))
-        resumed = folder.newest_checkpoint()
+            trainer.add_callback(Every(self.config.trainer.validate_every, watch.validate))
         if resumed:
             print(f"Continuing from {resumed.name}.")
-        elif validation.pairs:
-            validate(0)
-            if any(row.margin != 0 for row in rows):
-                raise UserError(
-                    "before the first step policy and reference differ, so the reference is not what run.json says it is."
-                )
+            folder.take_back_to(step_of(resumed))
+        before = _adapter_tensors(trainer.model)
         try:
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         except UserError as error:
             folder.update(status="failed", reason=str(error))
             raise
-        if interrupt.asked and trainer.state.global_step < trainer.state.max_steps:
-            folder.update(status="interrupted", step=trainer.state.global_step)
-            print(f"Stopped at step {trainer.state.global_step}, saved. The same command continues from there.")
+        step = trainer.state.global_step
+        if interrupt.asked and step < trainer.state.max_steps:
+            folder.update(status="interrupted", step=step)
+            print(f"Stopped at step {step}, saved. The same command continues from there.")
             return
-        if not resumed and not _changed(before, _adapter_tensors(model)):
+        if not resumed and not _changed(before, _adapter_tensors(trainer.model)):
             folder.update(status="failed", reason="no adapter weight changed")
             raise UserError(
                 "training ended, but no weight of the adapter changed. Is trainer.learning_rate large enough for lora.dtype?"
             )
-        if validation.pairs and (not rows or rows[-1].step != trainer.state.global_step):
-            validate(trainer.state.global_step)
-        self._save_adapter(model, folder)
-        folder.update(status="finished", step=trainer.state.global_step)
+        watch.end(step)
+        self._save_adapter(trainer, folder)
+        folder.update(status="finished", step=step, images_seen=trainer.images)
 
-    def _trainer(self, folder: RunFolder, training: Preflight, interrupt: Interrupt) -> PairTrainer:
+    def _trainer(
+        self, folder: RunFolder, training: Preflight, interrupt: Interrupt, checkpoints: Checkpoints, steps: int | None
+    ) -> PairTrainer:
         from transformers import PrinterCallback, ProgressCallback
 
+        config = self.config
+        start = lay_lora(self.base, self.lora, config.lora)
+        arguments = trl_arguments(
+            config,
+            folder.checkpoints,
+            steps=steps or config.trainer.max_steps,
+            layers=list(self.base._no_split_modules or []),
+            use_cpu=self.use_cpu,
+        )
         trainer = PairTrainer(
-            model=self.base,
-            args=trl_arguments(self.config, folder.checkpoints, self.use_cpu),
+            model=start or self.base,
+            args=arguments,
             pairs=training.pairs,
-            layout=self.config.trainer.layout,
+            layout=config.trainer.layout,
+            checkpoints=checkpoints,
+            vision=self.vision,
             processing_class=self.tokenizer,
-            peft_config=self.lora,
-            callbacks=[
-                Record(folder),
-                Watchdog(self.config.trainer.stall_steps),
-                CheckpointMark(folder.checkpoints),
-                interrupt,
-            ],
+            peft_config=None if start else self.lora,
+            callbacks=[Record(folder), Watchdog(config.trainer.stall_steps), interrupt],
         )
         assert trainer.model is not None
+        processes.check_live(config.distributed.kind, trainer.accelerator)
         for callback in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(callback)
-        dtype = getattr(torch, self.config.lora.dtype)
+        reference.settle(trainer.model, config.dpo.reference)
+        # PEFT would ask the hub for the base model's config to see whether its vocabulary grew; it did not.
+        trainer.model.save_pretrained = partial(trainer.model.save_pretrained, save_embedding_layers=False)
+        # TRL casts adapters on 4-bit weights to bfloat16, which loses small updates.
+        dtype = getattr(torch, config.lora.dtype)
         for name, parameter in trainer.model.named_parameters():
             if "lora_" in name:
                 parameter.data = parameter.data.to(dtype)
         self.parts = trainable_by_part(trainer.model)
-        check_parts(self.parts)
+        check_parts(self.parts, config.lora)
         return trainer
 
-    def _reference(self, trainer: PairTrainer, training: Preflight, validation: Preflight) -> dict[Rendered, LogProb]:
-        """Reference log-probs of the validation pairs, and of the training pairs where they are computed beforehand."""
-        beforehand = training.pairs if self.config.trainer.precompute_reference else []
-        pairs = [*beforehand, *validation.pairs]
-        with tqdm(total=len({item.first.prompt_ids for item in pairs}), unit="prompt", desc="reference") as bar:
-            scores = per_pair.reference_scores(trainer.model, pairs, bar.update)
-        if beforehand:
-            trainer.use_reference(scores)
-        return scores
-
-    def _count_parts(self) -> dict[str, int]:
-        """Trainable parameters as PEFT would make them, counted on a model without storage."""
-        from accelerate import init_empty_weights
-        from peft import get_peft_model
-
-        with init_empty_weights():
-            skeleton = type(self.base)(self.base.config)
-            parts = trainable_by_part(get_peft_model(skeleton, self.lora))
-        check_parts(parts)
-        return parts
-
-    def _save_adapter(self, model: Any, folder: RunFolder) -> None:
-        model.save_pretrained(folder.adapter)
-        self.tokenizer.save_pretrained(folder.adapter)
+    def _save_adapter(self, trainer: PairTrainer, folder: RunFolder) -> None:
+        """adapter/, and ref/ where the reference is an adapter: both whole or absent."""
+        partial = folder.path / ".adapter"
+        trainer.save_model(str(partial), _internal_call=True)
+        if not processes.is_main():
+            return
+        for leftover in (*partial.rglob("training_args.bin"), *partial.rglob("README.md")):
+            leftover.unlink()
         data = "Trained on SYNTHETIC data." if folder.record().get("synthetic_data") else "Trained on AD4Edu preference pairs."
-        (folder.adapter / "README.md").write_text(CARD_NOTE.format(data=data))
+        (partial / "README.md").write_text(CARD_NOTE.format(data=data))
+        for written, final in ((partial / reference.ADAPTER, folder.reference), (partial, folder.adapter)):
+            if written.is_dir():
+                shutil.rmtree(final, ignore_errors=True)
+                written.rename(final)
+
+
+class _Validation:
+    """Validation of a run at its steps: the reference scored once, rows kept in validation.jsonl."""
+
+    def __init__(
+        self, session: Session, trainer: PairTrainer, folder: RunFolder, validation: Preflight, resumed: Path | None
+    ) -> None:
+        self.config = session.config
+        self.vision = session.vision
+        self.trainer = trainer
+        self.folder = folder
+        self.pairs = validation.pairs
+        self.resumed = resumed
+        self.reference: dict[Rendered, LogProb] = {}
+        self.last: int | None = None
+
+    def begin(self) -> None:
+        """Reference log-probs, and the proofs of what is trained; the model is where and how it will train."""
+        model, collator = self.trainer.model, self.trainer.data_collator
+        if self.vision:
+            prove_pixels(model, collator)
+        training = self.trainer.pairs
+        beforehand = training if self.config.trainer.precompute_reference else []
+        proof = [] if self.pairs else training[:PROOF_PAIRS]
+        self.reference = self._with_bar("reference", [*beforehand, *self.pairs, *proof], per_pair.reference_scores)
+        if beforehand:
+            collator.reference = self.reference
+        if self.resumed:
+            return
+        rows = self._rows(self.pairs or proof, 0)
+        reference.prove([row.margin for row in rows], self.config)
+        if self.pairs:
+            self._keep(rows, 0)
+
+    def validate(self, step: int) -> None:
+        self._keep(self._rows(self.pairs, step), step)
+
+    def end(self, step: int) -> None:
+        if self.pairs and self.last != step:
+            self.validate(step)
+
+    def _rows(self, pairs: list[Any], step: int) -> list[per_pair.ValidationRow]:
+        score = partial(per_pair.validate, reference=self.reference, beta=self.config.dpo.beta, step=step)
+        return self._with_bar("validation", pairs, score)
+
+    def _with_bar(self, what: str, pairs: list[Any], score: Callable[..., Any]) -> Any:
+        prompts = len({item.first.prompt for item in pairs})
+        with tqdm(total=prompts, unit="prompt", desc=what, disable=not processes.is_main(), leave=False) as bar:
+            return score(self.trainer.model, pairs, tick=bar.update, vision=self.vision)
+
+    def _keep(self, rows: list[per_pair.ValidationRow], step: int) -> None:
+        self.last = step
+        if processes.is_main():
+            kept = self.folder.rows("validation.jsonl")
+            write_private_rows(self.folder.path / "validation.jsonl", [*kept, *per_pair.as_rows(rows)])
+        self.folder.append_metrics(
+            {"step": step, "validation": {name: vars(cell) for name, cell in per_pair.summarise(rows).items()}}
+        )
 
 
 def _adapter_tensors(model: Any) -> dict[str, torch.Tensor]:

@@ -1,70 +1,47 @@
 """TRL's DPOTrainer on pairs that were rendered beforehand, and its arguments from our settings."""
 
-from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import trl.trainer.utils
-from datasets import Dataset
-from torch.utils.data import Sampler
 from trl import DPOConfig, DPOTrainer
 
 from ad4edu_train.config import Dpo, TrainConfig, Trainer
-from ad4edu_train.policy.chat import Rendered
-from ad4edu_train.policy.log_probs import LogProb
 from ad4edu_train.policy.moment_tree import TreeForward
+from ad4edu_train.policy.vision import Vision
+from ad4edu_train.training.batches import MomentSampler, PairCollator, rows_of
+from ad4edu_train.training.checkpoints import Checkpoints
 from ad4edu_train.training.preflight import RenderedPair
+from ad4edu_train.training.processes import training_arguments
+
+OPTIMIZERS = {"adamw": "adamw_torch", "adamw_8bit": "adamw_bnb_8bit", "paged_adamw_8bit": "paged_adamw_8bit"}
 
 # Where there is no Triton, TRL's head scores every position and throws the prompt's away: half the time of a CPU step.
 # The values are the same (tests/training/test_trl_hooks.py); the kernel itself asks for Triton under a name of its own.
 trl.trainer.utils._use_triton = lambda device: True
 
 
-class MomentSampler(Sampler[int]):
-    """Pairs of a moment one after the other, so that a batch shares prompts; the order follows from seed and epoch.
-
-    Moments stay whole within batches of `batch_size` pairs where they fit; one that fits nowhere is split.
-    """
-
-    def __init__(self, pairs: list[RenderedPair], batch_size: int, seed: int) -> None:
-        self.moments: dict[tuple[int, ...], list[int]] = {}
-        for index, item in enumerate(pairs):
-            self.moments.setdefault(item.first.prompt_ids, []).append(index)
-        self.batch_size = batch_size
-        self.seed = seed
-        self.epoch = 0
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return sum(map(len, self.moments.values()))
-
-    def __iter__(self) -> Iterator[int]:
-        waiting = list(self.moments.values())
-        Random(f"{self.seed} {self.epoch}").shuffle(waiting)
-        room = self.batch_size
-        while waiting:
-            fitting = next((number for number, moment in enumerate(waiting) if len(moment) <= room), 0)
-            moment = waiting.pop(fitting)
-            taken, left = moment[:room], moment[room:]
-            if left:
-                waiting.insert(0, left)
-            yield from taken
-            room = room - len(taken) or self.batch_size
-
-
 class PairTrainer(DPOTrainer):
     """DPOTrainer on token ids as they were checked. In the layout `moment_tree` a batch runs each prompt once.
 
-    `pairs` is what is trained; TRL's losses, metrics and checkpoints stay as they are.
+    `pairs` is what is trained; TRL's losses and metrics stay as they are. `images` counts the keyframes that the model was given.
     """
 
-    def __init__(self, *, pairs: list[RenderedPair], layout: str, **arguments: Any) -> None:
+    def __init__(
+        self,
+        *,
+        pairs: list[RenderedPair],
+        layout: str,
+        checkpoints: Checkpoints,
+        vision: Vision | None = None,
+        **arguments: Any,
+    ) -> None:
         self.pairs = pairs
         self.layout = layout
-        super().__init__(train_dataset=token_dataset(pairs), **arguments)
+        self.checkpoints = checkpoints
+        self.images = 0
+        collator = PairCollator(pairs, arguments["processing_class"].pad_token_id, vision)
+        super().__init__(train_dataset=rows_of(pairs), data_collator=collator, **arguments)
 
     def _get_train_sampler(self, *arguments: Any) -> Any:
         if self.layout == "stock":
@@ -72,6 +49,8 @@ class PairTrainer(DPOTrainer):
         return MomentSampler(self.pairs, self.args.per_device_train_batch_size, self.args.seed)
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
+        if "image_grid_thw" in inputs and model.training:
+            self.images += len(inputs["image_grid_thw"]) // 2
         if self.layout == "stock":
             return super()._compute_loss(model, inputs, return_outputs)
         tree = TreeForward(model, self._tokenizer.pad_token_id)
@@ -86,45 +65,47 @@ class PairTrainer(DPOTrainer):
         return dataset
 
     def _precompute_ref_logps(self, dataset: Any, *_: Any, **__: Any) -> Any:
-        # `use_reference` fills them in: one run of the prompt for all ADs of a moment, instead of one for each side of a pair.
+        # The collator adds them: one run of the prompt for all ADs of a moment, instead of one for each side of a pair.
         return dataset
 
-    def use_reference(self, reference: dict[Rendered, LogProb]) -> None:
-        """Train against reference log-probs that were computed beforehand (needs `precompute_reference`)."""
-        columns = {
-            "ref_chosen_logps": [reference[item.first].total for item in self.pairs],
-            "ref_rejected_logps": [reference[item.second].total for item in self.pairs],
-        }
-        self.train_dataset = token_dataset(self.pairs, **columns)
+    def _get_output_dir(self, trial: Any) -> str:
+        return str(self.checkpoints.partial)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        # Past TRL's own method, which writes a model card beside the checkpoints.
+        save = super(DPOTrainer, self)._save_checkpoint
+        self.checkpoints.save(
+            self.state.global_step,
+            lambda: save(model, trial),
+            main=self.args.should_save,
+            wait=self.accelerator.wait_for_everyone,
+        )
 
 
-def token_dataset(pairs: list[RenderedPair], **columns: list[float]) -> Dataset:
-    """The columns that TRL's collator reads: prompt_ids, chosen_ids, rejected_ids, and the reference's where given."""
-    return Dataset.from_dict(
-        {
-            "prompt_ids": [list(item.first.prompt_ids) for item in pairs],
-            "chosen_ids": [list(item.first.completion_ids) for item in pairs],
-            "rejected_ids": [list(item.second.completion_ids) for item in pairs],
-            **columns,
-        }
-    )
+def trl_arguments(config: TrainConfig, folder: Path, *, steps: int | None, layers: list[str], use_cpu: bool) -> DPOConfig:
+    """Every setting that TRL is given; what is not named here is TRL's default. Nothing is truncated and nothing is reported.
 
-
-def trl_arguments(config: TrainConfig, folder: Path, use_cpu: bool) -> DPOConfig:
-    """Every setting that TRL is given; what is not named here is TRL's default. Nothing is truncated and nothing is reported."""
-    trainer = config.trainer
+    `steps` stands in place of epochs where given; `layers` are the layer classes to shard.
+    """
+    arguments: dict[str, Any] = {
+        "output_dir": str(folder),
+        "use_cpu": use_cpu,
+        "max_length": None,
+        "max_steps": steps or -1,
+        "report_to": "none",
+        "disable_tqdm": True,
+        "remove_unused_columns": False,
+        "logging_strategy": "steps",
+        "logging_first_step": True,
+        "eval_strategy": "no",
+    }
     return DPOConfig(
-        output_dir=str(folder),
-        use_cpu=use_cpu,
-        max_length=None,
-        report_to="none",
-        disable_tqdm=True,
-        remove_unused_columns=True,
-        logging_strategy="steps",
-        logging_first_step=True,
-        eval_strategy="no",
-        **_dpo_arguments(config.dpo),
-        **_trainer_arguments(trainer),
+        **(
+            arguments
+            | _dpo_arguments(config.dpo)
+            | _trainer_arguments(config.trainer)
+            | training_arguments(config, layers, use_cpu)
+        )
     )
 
 
@@ -146,13 +127,13 @@ def _trainer_arguments(trainer: Trainer) -> dict[str, Any]:
     return {
         "seed": trainer.seed,
         "data_seed": trainer.seed,
+        "optim": OPTIMIZERS[trainer.optimizer],
         "learning_rate": trainer.learning_rate,
         "lr_scheduler_type": trainer.scheduler,
         "warmup_steps": trainer.warmup_steps,
         "weight_decay": trainer.weight_decay,
         "max_grad_norm": trainer.max_grad_norm,
         "num_train_epochs": trainer.epochs,
-        "max_steps": trainer.max_steps or -1,
         "per_device_train_batch_size": trainer.batch_size,
         "gradient_accumulation_steps": trainer.accumulation,
         "bf16": trainer.precision == "bf16",
@@ -162,5 +143,5 @@ def _trainer_arguments(trainer: Trainer) -> dict[str, Any]:
         "logging_steps": trainer.log_every,
         "save_strategy": "steps",
         "save_steps": trainer.save_every,
-        "save_total_limit": trainer.keep_checkpoints,
+        "dataloader_num_workers": trainer.num_workers,
     }

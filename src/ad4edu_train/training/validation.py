@@ -3,11 +3,16 @@
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.policy.chat import Rendered
 from ad4edu_train.policy.log_probs import LogProb, score_all
+from ad4edu_train.training import processes
 from ad4edu_train.training.preflight import RenderedPair
+from ad4edu_train.training.reference import as_reference
+
+if TYPE_CHECKING:
+    from ad4edu_train.policy.vision import Vision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +45,15 @@ class ValidationSummary:
 
 
 def reference_scores(
-    model: Any, pairs: list[RenderedPair], tick: Callable[[int], object] = lambda done: None
+    model: Any,
+    pairs: list[RenderedPair],
+    tick: Callable[[int], object] = lambda done: None,
+    *,
+    vision: "Vision | None" = None,
 ) -> dict[Rendered, LogProb]:
-    """Log-probs under the reference, which is the model with its adapter switched off."""
-    with _evaluating(model), model.disable_adapter():
-        return score_all(model, _sides(pairs), tick)
+    """Log-probs under the reference: the model with its adapter switched off, or with the one it started from."""
+    with _evaluating(model), as_reference(model):
+        return _scores(model, pairs, tick, vision)
 
 
 def validate(
@@ -55,10 +64,11 @@ def validate(
     beta: float,
     step: int,
     tick: Callable[[int], object] = lambda done: None,
+    vision: "Vision | None" = None,
 ) -> list[ValidationRow]:
-    """One row a pair. At step 0 policy and reference are one model, so every margin is 0: all ties."""
+    """One row a pair, whatever the batch size and the number of processes."""
     with _evaluating(model):
-        policy = score_all(model, _sides(pairs), tick)
+        policy = _scores(model, pairs, tick, vision)
     rows = []
     for item in pairs:
         chosen, rejected = policy[item.first], policy[item.second]
@@ -107,8 +117,11 @@ def _summary(rows: list[ValidationRow]) -> ValidationSummary:
     )
 
 
-def _sides(pairs: list[RenderedPair]) -> list[Rendered]:
-    return [side for item in pairs for side in (item.first, item.second)]
+def _scores(
+    model: Any, pairs: list[RenderedPair], tick: Callable[[int], object], vision: "Vision | None"
+) -> dict[Rendered, LogProb]:
+    sides = [side for item in pairs for side in (item.first, item.second)]
+    return score_all(model, sides, tick, vision=vision, rank=processes.rank(), ranks=processes.ranks())
 
 
 @contextlib.contextmanager

@@ -1,16 +1,12 @@
-"""The settings of a training run. The YAML files in configs/ hold every default; this module holds what is allowed.
+"""The settings of every step. The YAML files in configs/ hold every default; this module holds what is allowed.
 
 Unknown keys at any depth, missing values, wrong types, numbers out of range and options that the chosen loss would ignore are
 refused before anything is loaded.
 """
 
-from difflib import get_close_matches
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
-from omegaconf import DictConfig, OmegaConf
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from ad4edu_train.errors import ConfigError, UserError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 LOSSES = (
     "sigmoid", "hinge", "ipo", "exo_pair", "nca_pair", "robust", "bco_pair", "sppo_hard", "aot", "aot_unpaired", "apo_zero",
@@ -37,7 +33,17 @@ class Model(Group):
     dtype: Literal["float32", "bfloat16"]
     attention: Literal["sdpa", "eager", "flash_attention_2"]
     quantization: Literal["none", "nf4"]
+    quantization_storage: Literal["uint8", "bfloat16", "float32"]
     thinking: bool
+
+    @model_validator(mode="after")
+    def _merge_is_exact(self) -> Self:
+        if self.adapter and self.quantization != "none":
+            raise ValueError(
+                "adapter cannot be merged into 4-bit weights without loss. Give it as lora.start (training goes on from it, "
+                "dpo.reference=start keeps a frozen copy as the reference), or set quantization=none"
+            )
+        return self
 
 
 class Data(Group):
@@ -57,6 +63,7 @@ class Data(Group):
     demo_moments: Count
     demo_seed: int
     prompt_view: Literal["text", "keyframe"]
+    max_pixels: Count
     prefix_mismatch: Literal["refuse", "append"]
     on_bad_row: Literal["refuse", "drop"]
     exclude_subjects: list[str]
@@ -77,6 +84,7 @@ class Dpo(Group):
     loss: list[Literal[LOSSES]]  # type: ignore[valid-type]
     loss_weights: list[Positive] | None
     beta: Positive
+    reference: Literal["start", "base"]
     label_smoothing: Annotated[float, Field(ge=0, le=0.5)]
     ld_alpha: Annotated[float, Field(ge=0, le=1)] | None
     f_divergence: Literal["reverse_kl", "forward_kl", "js_divergence", "alpha_divergence"]
@@ -116,12 +124,15 @@ class Lora(Group):
     alpha: Positive
     dropout: Share
     targets: list[str]
+    vision_targets: list[str]
+    start: str | None
     dtype: Literal["float32", "bfloat16"]
 
 
 class Trainer(Group):
     output_root: str
     seed: Annotated[int, Field(ge=0)]
+    optimizer: Literal["adamw", "adamw_8bit", "paged_adamw_8bit"]
     learning_rate: Positive
     scheduler: Literal["linear", "cosine", "constant", "constant_with_warmup"]
     warmup_steps: Annotated[int, Field(ge=0)]
@@ -129,6 +140,7 @@ class Trainer(Group):
     max_grad_norm: Positive
     epochs: Positive
     max_steps: Count | None
+    extend_to: Count | None
     batch_size: Count
     accumulation: Count
     precision: Literal["fp32", "bf16"]
@@ -142,10 +154,30 @@ class Trainer(Group):
     keep_checkpoints: Count
     stall_steps: Count
     threads: Count | None
+    num_workers: Annotated[int, Field(ge=0)]
+
+
+class Distributed(Group):
+    kind: Literal["none", "ddp", "fsdp2", "deepspeed"]
+    wrap: list[str] | None
+    offload: bool
+    zero_stage: Literal[2, 3] | None
+
+    @model_validator(mode="after")
+    def _nothing_ignored(self) -> Self:
+        if (self.kind == "deepspeed") != (self.zero_stage is not None):
+            raise ValueError("zero_stage belongs to kind=deepspeed: give both or neither")
+        if self.wrap is not None and self.kind != "fsdp2":
+            raise ValueError(f"wrap would be ignored: only kind=fsdp2 wraps layers, not {self.kind}")
+        if self.offload and self.kind in ("none", "ddp"):
+            raise ValueError(f"offload would be ignored: kind={self.kind} keeps every weight on its device")
+        return self
 
 
 class Tracker(Group):
-    name: Literal["none"]
+    name: Literal["none", "tensorboard", "wandb"]
+    project: str | None
+    mode: Literal["offline", "online"] | None
 
 
 class TrainConfig(Group):
@@ -158,7 +190,35 @@ class TrainConfig(Group):
     dpo: Dpo
     lora: Lora
     trainer: Trainer
+    distributed: Distributed
     tracker: Tracker
+
+    @model_validator(mode="after")
+    def _reference_is_one(self) -> Self:
+        if self.dpo.reference == "base" and self.lora.start is None:
+            raise ValueError(
+                "dpo.reference=base needs lora.start: without a starting adapter the model training starts from is the base already. "
+                "Use dpo.reference=start"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _sharding_works(self) -> Self:
+        sharded = self.distributed.kind in ("fsdp2", "deepspeed")
+        if sharded and self.trainer.precompute_reference:
+            raise ValueError(
+                f"trainer.precompute_reference=true is for whole models; with distributed.kind={self.distributed.kind} set it to false"
+            )
+        if (
+            self.distributed.kind == "fsdp2"
+            and self.model.quantization == "nf4"
+            and self.model.quantization_storage != self.model.dtype
+        ):
+            raise ValueError(
+                f"model.quantization_storage={self.model.quantization_storage} is not sharded by FSDP2: give it the type of model.dtype "
+                f"({self.model.dtype}), then 4-bit weights are packed in it and sharded like all others"
+            )
+        return self
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -191,78 +251,3 @@ class EvaluateConfig(Group):
     data: Data
     seed: Annotated[int, Field(ge=0)]
     threads: Count | None
-
-
-def to_plain(raw: DictConfig) -> dict[str, Any]:
-    """Plain values of a composed config. Raises UserError that names each value still missing (`???`)."""
-    missing = sorted(OmegaConf.missing_keys(raw))
-    if missing:
-        raise UserError("the settings lack values:\n" + "\n".join(f"  {key}: give it as {key}=..." for key in missing))
-    return OmegaConf.to_container(raw, resolve=True)  # type: ignore[return-value]
-
-
-def refuse_multirun(arguments: list[str]) -> None:
-    """Hydra's --multirun would train one setting after another in one process; sweeps are separate jobs here."""
-    if {"-m", "--multirun"} & set(arguments):
-        raise UserError(
-            "--multirun is off: one process per setting keeps memory, seeds and failures apart. Run one command a setting "
-            "(`for beta in 0.05 0.1 0.3; do python train_dpo.py dpo.beta=$beta; done`), or submit them to a cluster as one sweep "
-            "with slurm/submit.py (sweep: dpo.beta=0.05,0.1,0.3)."
-        )
-
-
-def parse(schema: type[BaseModel], raw: dict[str, Any]) -> Any:
-    """A checked config from plain values. Raises UserError that names every bad key at once."""
-    try:
-        return schema.model_validate(raw)
-    except ValidationError as error:
-        lines = [_sentence(schema, problem) for problem in error.errors()]
-        raise UserError("the settings cannot be used:\n  " + "\n  ".join(lines)) from None
-
-
-def refuse_unknown_overrides(schema: type[BaseModel], arguments: list[str]) -> None:
-    """Name a mistyped key of the command line with its closest matches, before Hydra composes anything."""
-    for argument in arguments:
-        key, equals, value = argument.partition("=")
-        if argument.startswith("-") or not equals:
-            continue
-        bare = key.lstrip("+~")
-        if bare.startswith("hydra") or bare == "experiment" or _knows(schema, bare):
-            continue
-        raise ConfigError(bare, value, f"a known key. {_suggest(schema, bare)}")
-
-
-def keys_of(schema: type[BaseModel], prefix: str = "") -> list[str]:
-    """Every dotted key of a schema, groups included."""
-    keys = []
-    for name, field in schema.model_fields.items():
-        keys.append(prefix + name)
-        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
-            keys += keys_of(field.annotation, f"{prefix}{name}.")
-    return keys
-
-
-def _knows(schema: type[BaseModel], key: str) -> bool:
-    return key in keys_of(schema)
-
-
-def _suggest(schema: type[BaseModel], key: str) -> str:
-    keys = keys_of(schema)
-    last = key.rpartition(".")[2]
-    close = get_close_matches(key, keys, n=3, cutoff=0.6)
-    close += [
-        known for known in keys if get_close_matches(last, [known.rpartition(".")[2]], cutoff=0.75) and known not in close
-    ]
-    return f"Did you mean {' or '.join(close[:3])}?" if close else "See `python train_dpo.py --cfg job` for all keys"
-
-
-def _sentence(schema: type[BaseModel], problem: Any) -> str:
-    key = ".".join(str(part) for part in problem["loc"])
-    message = problem["msg"].removeprefix("Value error, ")
-    if problem["type"] == "extra_forbidden":
-        return f"{key}: unknown key. {_suggest(schema, key)}"
-    if problem["type"] == "missing":
-        return f"{key}: missing"
-    if problem["type"] == "value_error":
-        return f"{key}: {message}" if key else message
-    return f"{key}={problem['input']!r}: {message[0].lower()}{message[1:]}"
