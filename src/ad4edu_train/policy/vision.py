@@ -58,10 +58,10 @@ def load_vision(model: Model, keyframes: Keyframes, max_pixels: int) -> Vision:
 
     try:
         config = AutoConfig.from_pretrained(model.path, revision=model.revision)
-        processor = AutoImageProcessor.from_pretrained(model.path, revision=model.revision)
+        image_token_id = getattr(config, "image_token_id", None)
+        processor = AutoImageProcessor.from_pretrained(model.path, revision=model.revision) if image_token_id else None
     except (OSError, ValueError, ImportError) as error:
         raise not_found(model.path, error) from None
-    image_token_id = getattr(config, "image_token_id", None)
     if image_token_id is None or "Qwen2VLImageProcessor" not in type(processor).__name__:
         raise UserError(
             f"model.path={public_name(model.path)} is no vision-language model of the Qwen2-VL, Qwen2.5-VL or Qwen3-VL kind, so "
