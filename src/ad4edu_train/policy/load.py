@@ -68,9 +68,10 @@ def load_base(model: Model) -> "PreTrainedModel":
     except (OSError, ValueError, ImportError) as error:
         raise not_found(model.path, error) from None
     if model.quantization == "nf4":
-        from ad4edu_train.policy.quantize import check_quantised
+        from ad4edu_train.policy.quantize import check_quantised, keep_one_kernel
 
         check_quantised(base)
+        keep_one_kernel(base)
     if model.adapter:
         base = lay_adapter(base, Path(model.adapter)).merge_and_unload()
     # What is saved beside an adapter names its base by this; a user's folder names do not belong there.

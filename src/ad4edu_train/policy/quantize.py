@@ -48,6 +48,18 @@ def check_quantised(base: Any) -> None:
         )
 
 
+def keep_one_kernel(base: Any) -> None:
+    """On CPUs with AVX512-BF16, bitsandbytes repacks weights at the first forward in evaluation mode, for another kernel in bfloat16.
+
+    A validation would then change what is trained, and the next backward pass fails; so the weights stay as they are.
+    """
+    from bitsandbytes.nn import Linear4bit
+
+    for module in base.modules():
+        if isinstance(module, Linear4bit):
+            module.support_avx512bf16_for_cpu = False
+
+
 def _decoder_prefix(model: Any) -> str:
     decoder = model.get_decoder()
     return next(name for name, module in model.named_modules() if module is decoder) + "."
