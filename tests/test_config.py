@@ -27,7 +27,7 @@ def test_every_key_of_every_group_has_a_comment_and_is_in_the_schema(path):
     known = {key for key in keys_of(TrainConfig) if key.startswith(f"{path.parent.name}.")}
     keys = [key for key in yaml.safe_load(path.read_text()) if key != "defaults"]
     assert {f"{path.parent.name}.{key}" for key in keys} <= known
-    if "defaults:" not in path.read_text() and path.parent.name != "tracker":
+    if "defaults:" not in path.read_text():
         assert {f"{path.parent.name}.{key}" for key in keys} == known
         for line in path.read_text().splitlines():
             assert not re.match(r"[a-z_]+:", line) or "  # " in line or "] #" in line or re.search(r"\s# \S", line), line
@@ -73,6 +73,8 @@ def test_presets_state_size_licence_and_memory():
         ("+trainer.learing_rate=3e-5", r"trainer\.learing_rate: unknown key\. Did you mean trainer\.learning_rate"),
         ("+gradient_acumulation_steps=2", r"gradient_acumulation_steps: unknown key"),
         ("tracker.name=mlflow", r"tracker\.name='mlflow'"),
+        ("tracker.name=wandb", r"project and mode belong to wandb"),
+        ("hub.repo_id=lab/adapter", r"an upload needs both"),
     ],
 )
 def test_openmhc_14_a_bad_setting_is_refused_by_name(compose, override, named):

@@ -176,8 +176,28 @@ class Distributed(Group):
 
 class Tracker(Group):
     name: Literal["none", "tensorboard", "wandb"]
-    project: str | None
+    project: Annotated[str, Field(pattern=r"^[\w.-]{1,128}$")] | None
     mode: Literal["offline", "online"] | None
+
+    @model_validator(mode="after")
+    def _belongs_to_wandb(self) -> Self:
+        if {self.name == "wandb"} != {self.project is not None, self.mode is not None}:
+            raise ValueError("project and mode belong to wandb, which needs both: choose it with tracker=wandb")
+        return self
+
+
+class Hub(Group):
+    repo_id: Annotated[str, Field(pattern=r"^[\w.-]+/[\w.-]+$")] | None
+    i_accept_that_this_uploads_weights: bool
+
+    @model_validator(mode="after")
+    def _is_accepted(self) -> Self:
+        if (self.repo_id is not None) != self.i_accept_that_this_uploads_weights:
+            raise ValueError(
+                "an upload needs both repo_id=OWNER/NAME and i_accept_that_this_uploads_weights=true: the adapter is sent to a private "
+                "repository of the hub, and the data set's card forbids redistribution of what derives from the data"
+            )
+        return self
 
 
 class TrainConfig(Group):
@@ -192,6 +212,7 @@ class TrainConfig(Group):
     trainer: Trainer
     distributed: Distributed
     tracker: Tracker
+    hub: Hub
 
     @model_validator(mode="after")
     def _reference_is_one(self) -> Self:

@@ -38,6 +38,9 @@ class Comparison:
     id: str
     language: str
     source: str
+    seed_prompt: str
+    smith: list[dict[str, Any]]
+    teacher: list[dict[str, Any]]
     judgments: list[Judgment]
 
 
@@ -75,11 +78,6 @@ class Comparisons:
 
 def comparison(values: dict[str, Any]) -> Comparison:
     """Typed row of the card. Raises RowError with the column's name."""
-    for side in ("smith_messages", "teacher_messages"):
-        try:
-            read_messages(values.get(side))
-        except MessageError as error:
-            raise RowError(f"{side} {error}") from None
     annotations = values.get("annotations")
     if not isinstance(annotations, list) or not annotations:
         raise RowError("annotations is empty: every comparison on the card has a judgment")
@@ -87,6 +85,9 @@ def comparison(values: dict[str, Any]) -> Comparison:
         id=_text(values, "id"),
         language=_text(values, "language"),
         source=_text(values, "source"),
+        seed_prompt=_text_or_empty(values, "seed_prompt"),
+        smith=_conversation(values, "smith_messages"),
+        teacher=_conversation(values, "teacher_messages"),
         judgments=[_judgment(annotation) for annotation in annotations],
     )
 
@@ -133,6 +134,13 @@ def card_differences(found: Comparisons) -> Iterator[Difference]:
     for rank, expected in enumerate(card.DATASMITH_SOURCES):
         figures.append((f"source number {rank + 1} by size", expected, sizes[rank] if rank < len(sizes) else 0))
     yield from (Difference(*figure) for figure in figures if figure[1] != figure[2])
+
+
+def _conversation(values: dict[str, Any], name: str) -> list[dict[str, Any]]:
+    try:
+        return read_messages(values.get(name))
+    except MessageError as error:
+        raise RowError(f"{name} {error}") from None
 
 
 def _judgment(annotation: Any) -> Judgment:

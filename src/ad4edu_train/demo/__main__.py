@@ -1,4 +1,4 @@
-"""`python -m ad4edu_train.demo`: write a synthetic corpus, or audit one."""
+"""`python -m ad4edu_train.demo`: write a synthetic data set, or audit one."""
 
 import argparse
 from pathlib import Path
@@ -25,6 +25,9 @@ def _parser() -> argparse.ArgumentParser:
     size.add_argument("--scale", choices=["card"], help="exactly the card's counts (3540 and 400 pairs)")
     write.add_argument("--seed", type=int, default=0)
     write.add_argument("--null-labels", action="store_true", help="the same texts with random labels")
+    datasmith = commands.add_parser("write-datasmith", help="write a synthetic data set with the counts of the DataSmith card")
+    datasmith.add_argument("folder", type=Path, metavar="DIR")
+    datasmith.add_argument("--seed", type=int, default=0)
     audit = commands.add_parser("audit", help="measure whether the corpus is a fair test; exit code 1 when a bar fails")
     audit.add_argument(
         "folder", type=Path, nargs="?", metavar="DIR", help="a demo folder; none: a new corpus of the card's size"
@@ -51,6 +54,17 @@ def _write(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _write_datasmith(arguments: argparse.Namespace) -> int:
+    from ad4edu_train.demo.datasmith import write_datasmith
+
+    try:
+        count = write_datasmith(arguments.folder, arguments.seed)
+    except OSError as error:
+        raise UserError(f"cannot write {arguments.folder}: {error.strerror}") from None
+    print(f"{arguments.folder}: synthetic data set, {count} comparisons")
+    return 0
+
+
 def _audit(arguments: argparse.Namespace) -> int:
     from ad4edu_train.demo.audit import audit_folder, audit_new, print_claims
 
@@ -60,8 +74,9 @@ def _audit(arguments: argparse.Namespace) -> int:
 
 def main(argv: list[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
+    commands = {"write": _write, "write-datasmith": _write_datasmith, "audit": _audit}
     with plain_errors():
-        return _write(arguments) if arguments.command == "write" else _audit(arguments)
+        return commands[arguments.command](arguments)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.data.corpus import Corpus, load_corpus, refuse_test_labels, seen_in_sft
+from ad4edu_train.data.rights import terms
 from ad4edu_train.data.rows import PreferencePair
 from ad4edu_train.data.splits import split_pairs
 from ad4edu_train.data.views import Prompts
@@ -20,9 +21,11 @@ from ad4edu_train.policy.load import ADAPTER_FOLDER, public_name, refuse_missing
 from ad4edu_train.training import processes, reference, report
 from ad4edu_train.training.preflight import Preflight, render_pairs
 from ad4edu_train.training.run_folder import RunFolder, run_hash
+from ad4edu_train.training.trackers import opener, refuse_unready
 
 if TYPE_CHECKING:
     from ad4edu_train.training.session import Session
+    from ad4edu_train.training.tracking import Tracking
 
 
 def train(config: TrainConfig) -> RunFolder | None:
@@ -34,6 +37,7 @@ def train(config: TrainConfig) -> RunFolder | None:
         processes.refuse_unfit_launch(config.distributed)
         refuse_test_labels(config.data)
         refuse_missing_folders(config.model)
+        refuse_unready(config.tracker.name, config.tracker.mode)
         if config.lora.start and not (Path(config.lora.start).expanduser() / "adapter_model.safetensors").is_file():
             raise ConfigError("lora.start", config.lora.start, ADAPTER_FOLDER)
         corpus = load_corpus(config.data)
@@ -45,6 +49,7 @@ def train(config: TrainConfig) -> RunFolder | None:
         if folder.record().get("status") == "finished" and not config.dry_run and steps is None:
             print(f"{folder.path} is finished: these settings on these data were trained already. Nothing to do.")
             folder.mark_latest(config.experiment_name)
+            _upload(config, folder, corpus)
             return folder
         return _train(config, corpus, adapters, folder, steps)
 
@@ -68,6 +73,7 @@ def _train(
     session.load()
     facts = {
         "status": "running",
+        "reason": None,
         "synthetic_data": corpus.synthetic,
         "experiment": config.experiment_name,
         "model": public_name(config.model.path),
@@ -103,10 +109,34 @@ def _train(
         facts["drift"] = report.drift(folder.record(), facts)
         folder.update(**facts)
         started = time.monotonic()
-        session.run(folder, training, validation, steps)
+        with _tracking(config, folder, corpus) as tracking:
+            session.run(folder, training, validation, steps, tracking)
         folder.update(seconds=round(time.monotonic() - started, 1), peak_memory_bytes=report.peak_memory())
         report.print_result(folder, config)
+        _upload(config, folder, corpus)
     return folder
+
+
+def _tracking(config: TrainConfig, folder: RunFolder, corpus: Corpus) -> "Tracking":
+    from ad4edu_train.training.tracking import Tracking, told_settings
+
+    tracker = config.tracker
+    told = told_settings(config.model_dump(), synthetic=corpus.synthetic)
+    return Tracking(
+        opener(tracker.name, folder.path, project=tracker.project, mode=tracker.mode, settings=told, synthetic=corpus.synthetic)
+    )
+
+
+def _upload(config: TrainConfig, folder: RunFolder, corpus: Corpus) -> None:
+    """Send the adapter to hub.repo_id, once; a run that is finished already tries again where an upload failed."""
+    record = folder.record()
+    if config.hub.repo_id is None or record.get("status") != "finished" or record.get("uploaded") or not processes.is_main():
+        return
+    from ad4edu_train.training.hub import upload_adapter
+
+    url = upload_adapter(folder.adapter, config.hub.repo_id, note=terms(synthetic=corpus.synthetic))
+    folder.update(uploaded=url)
+    print(f"Uploaded to the private repository {url}")
 
 
 @contextlib.contextmanager
@@ -122,11 +152,15 @@ def _one_voice() -> Iterator[None]:
 def _extension(config: TrainConfig, folder: RunFolder) -> int | None:
     """Steps to go on to, where trainer.extend_to asks for more than were done, or an earlier extension was cut short."""
     record, asked = folder.record(), config.trainer.extend_to
-    begun = record.get("extended_to")
-    if asked is None:
-        return begun if begun and record.get("status") != "finished" else None
-    if not record or record.get("step") is None:
+    begun, finished = record.get("extended_to"), record.get("status") == "finished"
+    if asked is None or asked == begun:
+        return None if finished else begun
+    if not record:
         raise ConfigError("trainer.extend_to", asked, "null: there is no run of these settings yet that could be extended")
+    if not finished:
+        raise ConfigError(
+            "trainer.extend_to", asked, f"{begun or 'null'} until the run has finished its {record['steps']} steps"
+        )
     if asked < record["step"]:
         raise ConfigError("trainer.extend_to", asked, f"more than the {record['step']} steps that were done")
     if asked == record["step"]:

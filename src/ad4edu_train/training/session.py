@@ -1,5 +1,6 @@
 """The parts of a run that need torch: model, adapter, TRL's trainer, validation, saving."""
 
+import contextlib
 import math
 import shutil
 from collections.abc import Callable
@@ -9,10 +10,12 @@ from typing import Any
 
 import torch
 from tqdm.auto import tqdm
+from transformers import TrainerCallback
 from transformers.utils import logging
 
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.data.keyframes import Keyframes
+from ad4edu_train.data.rights import terms
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.chat import Chat, Rendered
 from ad4edu_train.policy.load import load_base, load_tokenizer
@@ -27,14 +30,11 @@ from ad4edu_train.training.lora import check_parts, lay_lora, lora_config, parts
 from ad4edu_train.training.pixels import prove_pixels
 from ad4edu_train.training.preflight import Preflight
 from ad4edu_train.training.run_folder import RunFolder
+from ad4edu_train.training.tracking import Tracking
 from ad4edu_train.training.trainer import PairTrainer, trl_arguments
 from ad4edu_train.writing import write_private_rows
 
-CARD_NOTE = (
-    "LoRA adapter trained by ad4edu-train with direct preference optimisation.\n"
-    "{data}\nThe data set's card forbids redistribution of the lecture material and what derives from it: keep this adapter private "
-    "unless you hold the rights.\n"
-)
+CARD_NOTE = "LoRA adapter trained by ad4edu-train with direct preference optimisation.\n"
 PROOF_PAIRS = 4
 
 
@@ -71,25 +71,29 @@ class Session:
     def weight_bytes(self) -> int:
         return sum(parameter.numel() * parameter.element_size() for parameter in self.base.parameters())
 
-    def run(self, folder: RunFolder, training: Preflight, validation: Preflight, steps: int | None) -> None:
+    def run(self, folder: RunFolder, training: Preflight, validation: Preflight, steps: int | None, tracking: Tracking) -> None:
         """Train to the end, to Ctrl-C or to a stop with a named cause; what happened stands in run.json."""
         interrupt = Interrupt()
         checkpoints = Checkpoints(folder.checkpoints, self.config.trainer.keep_checkpoints)
-        trainer = self._trainer(folder, training, interrupt, checkpoints, steps)
+        callbacks = [Record(folder), tracking, Watchdog(self.config.trainer.stall_steps), interrupt]
+        trainer = self._trainer(folder, training, callbacks, checkpoints, steps)
         trainer.accelerator.wait_for_everyone()
         resumed = checkpoints.newest()
-        watch = _Validation(self, trainer, folder, validation, resumed)
+        watch = _Validation(self, trainer, folder, validation, resumed, tracking)
         trainer.add_callback(WhenReady(watch.begin))
         if self.config.trainer.validate_every and validation.pairs:
             trainer.add_callback(Every(self.config.trainer.validate_every, watch.validate))
         if resumed:
             print(f"Continuing from {resumed.name}.")
-            folder.take_back_to(step_of(resumed))
+        if processes.is_main():
+            checkpoints.tidy()
+        folder.take_back_to(step_of(resumed) if resumed else -1)
         before = _adapter_tensors(trainer.model)
         try:
             trainer.train(resume_from_checkpoint=str(resumed) if resumed else None)
         except UserError as error:
-            folder.update(status="failed", reason=str(error))
+            with contextlib.suppress(OSError):  # on a full disk the record stays as it was, and the error says why
+                folder.update(status="failed", reason=str(error))
             raise
         step = trainer.state.global_step
         if interrupt.asked and step < trainer.state.max_steps:
@@ -106,7 +110,12 @@ class Session:
         folder.update(status="finished", step=step, images_seen=trainer.images)
 
     def _trainer(
-        self, folder: RunFolder, training: Preflight, interrupt: Interrupt, checkpoints: Checkpoints, steps: int | None
+        self,
+        folder: RunFolder,
+        training: Preflight,
+        callbacks: list[TrainerCallback],
+        checkpoints: Checkpoints,
+        steps: int | None,
     ) -> PairTrainer:
         from transformers import PrinterCallback, ProgressCallback
 
@@ -128,7 +137,7 @@ class Session:
             vision=self.vision,
             processing_class=self.tokenizer,
             peft_config=None if start else self.lora,
-            callbacks=[Record(folder), Watchdog(config.trainer.stall_steps), interrupt],
+            callbacks=callbacks,
         )
         assert trainer.model is not None
         processes.check_live(config.distributed.kind, trainer.accelerator)
@@ -154,8 +163,8 @@ class Session:
             return
         for leftover in (*partial.rglob("training_args.bin"), *partial.rglob("README.md")):
             leftover.unlink()
-        data = "Trained on SYNTHETIC data." if folder.record().get("synthetic_data") else "Trained on AD4Edu preference pairs."
-        (partial / "README.md").write_text(CARD_NOTE.format(data=data))
+        note = terms(synthetic=bool(folder.record().get("synthetic_data")))
+        (partial / "README.md").write_text(f"{CARD_NOTE}{note}\n")
         for written, final in ((partial / reference.ADAPTER, folder.reference), (partial, folder.adapter)):
             if written.is_dir():
                 shutil.rmtree(final, ignore_errors=True)
@@ -166,7 +175,13 @@ class _Validation:
     """Validation of a run at its steps: the reference scored once, rows kept in validation.jsonl."""
 
     def __init__(
-        self, session: Session, trainer: PairTrainer, folder: RunFolder, validation: Preflight, resumed: Path | None
+        self,
+        session: Session,
+        trainer: PairTrainer,
+        folder: RunFolder,
+        validation: Preflight,
+        resumed: Path | None,
+        tracking: Tracking,
     ) -> None:
         self.config = session.config
         self.vision = session.vision
@@ -174,6 +189,7 @@ class _Validation:
         self.folder = folder
         self.pairs = validation.pairs
         self.resumed = resumed
+        self.tracking = tracking
         self.reference: dict[Rendered, LogProb] = {}
         self.last: int | None = None
 
@@ -189,6 +205,8 @@ class _Validation:
         if beforehand:
             collator.reference = self.reference
         if self.resumed:
+            # The closing validation of a run that was killed after it is not made twice.
+            self.last = max((row["step"] for row in self.folder.rows("metrics.jsonl") if "validation" in row), default=None)
             return
         rows = self._rows(self.pairs or proof, 0)
         reference.prove([row.margin for row in rows], self.config)
@@ -214,11 +232,11 @@ class _Validation:
     def _keep(self, rows: list[per_pair.ValidationRow], step: int) -> None:
         self.last = step
         if processes.is_main():
-            kept = self.folder.rows("validation.jsonl")
+            kept = [row for row in self.folder.rows("validation.jsonl") if row["step"] < step]
             write_private_rows(self.folder.path / "validation.jsonl", [*kept, *per_pair.as_rows(rows)])
-        self.folder.append_metrics(
-            {"step": step, "validation": {name: vars(cell) for name, cell in per_pair.summarise(rows).items()}}
-        )
+        summaries = {name: vars(cell) for name, cell in per_pair.summarise(rows).items()}
+        self.folder.append_metrics({"step": step, "validation": summaries})
+        self.tracking.validated(self.trainer.state, summaries)
 
 
 def _adapter_tensors(model: Any) -> dict[str, torch.Tensor]:
