@@ -9,7 +9,7 @@ import torch
 from ad4edu_train.data.keyframes import Keyframes
 from ad4edu_train.data.rows import chat_prompt, preference_pair
 from ad4edu_train.data.views import Prompts
-from ad4edu_train.demo.tiny_vlm import tiny_vlm
+from ad4edu_train.demo.random_vlm import tiny_vlm
 from ad4edu_train.errors import ConfigError, DataError, UserError
 from ad4edu_train.policy.chat import Chat, RenderError
 from ad4edu_train.policy.load import load_base, load_tokenizer

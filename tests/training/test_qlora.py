@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ad4edu_train.demo.tiny_vlm import tiny_vlm
+from ad4edu_train.demo.random_vlm import tiny_vlm
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.load import load_base
 from ad4edu_train.policy.quantize import check_quantised

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ad4edu_train.config import Data, EvaluateConfig, Model, TrainConfig
 from ad4edu_train.demo.model import cache_root, unpack_model
-from ad4edu_train.demo.tiny_vlm import tiny_vlm
+from ad4edu_train.demo.random_vlm import tiny_vlm
 
 DEMO = "demo"
 TINY = {"tiny_qwen2_5_vl": "qwen2_5_vl", "tiny_qwen3_vl": "qwen3_vl"}
@@ -54,6 +54,6 @@ def generator_version() -> str:
     digest = hashlib.sha256()
     here = Path(__file__).parent
     for path in sorted(path for pattern in ("**/*.py", "**/*.yaml") for path in here.glob(pattern)):
-        if path.name not in ("resolve.py", "model.py", "tiny_vlm.py", "audit.py", "__main__.py"):
+        if path.name not in ("resolve.py", "model.py", "random_vlm.py", "audit.py", "__main__.py"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]

@@ -107,7 +107,8 @@ class Session:
             )
         watch.end(step)
         self._save_adapter(trainer, folder)
-        folder.update(status="finished", step=step, images_seen=trainer.images)
+        images = sum(row.get("images", 0) for row in folder.rows("metrics.jsonl"))
+        folder.update(status="finished", step=step, images_seen=images)
 
     def _trainer(
         self,

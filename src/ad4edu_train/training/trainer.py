@@ -3,18 +3,21 @@
 from pathlib import Path
 from typing import Any
 
+import torch
 import trl.trainer.utils
 from trl import DPOConfig, DPOTrainer
 
 from ad4edu_train.config import Dpo, TrainConfig, Trainer
 from ad4edu_train.policy.moment_tree import TreeForward
 from ad4edu_train.policy.vision import Vision
+from ad4edu_train.training import reference
 from ad4edu_train.training.batches import MomentSampler, PairCollator, rows_of
 from ad4edu_train.training.checkpoints import Checkpoints
 from ad4edu_train.training.preflight import RenderedPair
 from ad4edu_train.training.processes import training_arguments
 
 OPTIMIZERS = {"adamw": "adamw_torch", "adamw_8bit": "adamw_bnb_8bit", "paged_adamw_8bit": "paged_adamw_8bit"}
+COUNTED = "counted"  # where a checkpoint's state holds the figures that are counted since step 0
 
 # Where there is no Triton, TRL's head scores every position and throws the prompt's away: half the time of a CPU step.
 # The values are the same (tests/training/test_trl_hooks.py); the kernel itself asks for Triton under a name of its own.
@@ -24,7 +27,7 @@ trl.trainer.utils._use_triton = lambda device: True
 class PairTrainer(DPOTrainer):
     """DPOTrainer on token ids as they were checked. In the layout `moment_tree` a batch runs each prompt once.
 
-    `pairs` is what is trained; TRL's losses and metrics stay as they are. `images` counts the keyframes that the model was given.
+    `pairs` is what is trained; TRL's losses and metrics stay as they are; the figure `images` counts the keyframes given since the last one.
     """
 
     def __init__(
@@ -39,7 +42,7 @@ class PairTrainer(DPOTrainer):
         self.pairs = pairs
         self.layout = layout
         self.checkpoints = checkpoints
-        self.images = 0
+        self._images = 0
         collator = PairCollator(pairs, arguments["processing_class"].pad_token_id, vision)
         super().__init__(train_dataset=rows_of(pairs), data_collator=collator, **arguments)
 
@@ -50,7 +53,7 @@ class PairTrainer(DPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
         if "image_grid_thw" in inputs and model.training:
-            self.images += len(inputs["image_grid_thw"]) // 2
+            self._images += len(inputs["image_grid_thw"]) // 2
         if self.layout == "stock":
             return super()._compute_loss(model, inputs, return_outputs)
         tree = TreeForward(model, self._tokenizer.pad_token_id)
@@ -60,6 +63,13 @@ class PairTrainer(DPOTrainer):
             self._total_train_tokens += tree.tokens - int(inputs["attention_mask"].sum())
             self._metrics["train"]["num_tokens"] = [self._total_train_tokens]
         return loss
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        if self.data_collator.vision:
+            count = torch.tensor(self._images, device=self.accelerator.device)
+            logs["images"] = int(self.accelerator.reduce(count, "sum"))
+            self._images = 0
+        super().log(logs, start_time)
 
     def _prepare_dataset(self, dataset: Any, *_: Any, **__: Any) -> Any:
         return dataset
@@ -71,9 +81,29 @@ class PairTrainer(DPOTrainer):
     def _get_output_dir(self, trial: Any) -> str:
         return str(self.checkpoints.partial)
 
+    def _init_training_state(self, *arguments: Any, **named: Any) -> Any:
+        begun = super()._init_training_state(*arguments, **named)
+        # A checkpoint's state brings the intervals of its own settings along; those of now hold. What is counted goes on.
+        self.state.compute_steps(self.args, self.state.max_steps)
+        counted = self._carried().get(COUNTED, {"tokens": 0, "images": 0})
+        self._total_train_tokens, self.images = counted["tokens"], counted["images"]
+        return begun
+
+    def _carried(self) -> dict[str, Any]:
+        """What a checkpoint's trainer_state.json carries beyond transformers' own fields: JSON by name."""
+        return self.state.stateful_callbacks  # type: ignore[return-value]  # a list only while it is made
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        super()._load_from_checkpoint(resume_from_checkpoint, model)
+        # Where the reference lies beside the trained adapter, transformers loads the reference alone.
+        if (Path(resume_from_checkpoint) / reference.ADAPTER).is_dir() and not self.is_fsdp_enabled:
+            policy: Any = self.model
+            policy.load_adapter(resume_from_checkpoint, policy.active_adapter, is_trainable=True)
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         # Past TRL's own method, which writes a model card beside the checkpoints.
         save = super(DPOTrainer, self)._save_checkpoint
+        self._carried()[COUNTED] = {"tokens": self._total_train_tokens, "images": self.images}
         self.checkpoints.save(
             self.state.global_step,
             lambda: save(model, trial),

@@ -1,4 +1,4 @@
-"""Tiny random vision-language models of the real architectures, for trying the keyframe path where no large model is.
+"""Random vision-language models of the real architectures: tiny ones to try the keyframe path anywhere, wide ones to measure GPUs.
 
 Nothing is pretrained: what they say has no meaning, and no figure of theirs speaks of quality.
 """
@@ -25,6 +25,25 @@ TEMPLATE = (
 )
 
 
+# Heads of 32: the smallest that vLLM's CPU kernel takes. The three parts of mrope_section sum to half of that.
+_TEXT: dict[str, Any] = {
+    "hidden_size": 64,
+    "intermediate_size": 128,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 32768,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [4, 6, 6]},
+    "tie_word_embeddings": True,
+}
+_VISION: dict[str, Any] = {"depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": 64}
+TINY_TEXT = {"qwen2_5_vl": _TEXT, "qwen3_vl": _TEXT | {"head_dim": 32}}
+TINY_VISION = {
+    "qwen2_5_vl": _VISION | {"fullatt_block_indexes": [1], "window_size": 112},
+    "qwen3_vl": _VISION | {"patch_size": 16, "num_position_embeddings": 256, "deepstack_visual_indexes": [0, 1]},
+}
+
+
 def tiny_vlm(family: str, folder: Path | None = None) -> Path:
     """Folder of a random model of `family` ("qwen2_5_vl" or "qwen3_vl") with tokenizer and image processor, written once."""
     folder = folder or cache_root() / f"tiny-random-{family}"
@@ -32,7 +51,7 @@ def tiny_vlm(family: str, folder: Path | None = None) -> Path:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as work:
             written = Path(work) / folder.name
-            _write(family, written)
+            write_vlm(family, written, text=TINY_TEXT[family], vision=TINY_VISION[family], spread=4.0)
             try:
                 written.rename(folder)
             except OSError:  # another process was first; its copy is the same
@@ -41,16 +60,30 @@ def tiny_vlm(family: str, folder: Path | None = None) -> Path:
     return folder
 
 
-def _write(family: str, folder: Path) -> None:
+def write_vlm(
+    family: str, folder: Path, *, text: dict[str, Any], vision: dict[str, Any], dtype: str = "float32", spread: float = 1.0
+) -> None:
+    """Write a random model of `family` with the given sizes (keys of transformers' configs), tokenizer and image processor.
+
+    Weights of the default size give tiny models nearly flat distributions; `spread` multiplies them.
+    """
     import torch
     from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import Qwen2VLImageProcessorPil
 
     tokenizer = _tokenizer()
     build, patch = {"qwen2_5_vl": (_qwen2_5_vl, 14), "qwen3_vl": (_qwen3_vl, 16)}[family]
-    with torch.random.fork_rng(devices=[]):
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    text = (
+        {"vocab_size": len(tokenizer)} | text | {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    )
+    with torch.random.fork_rng(), torch.device(device):
         torch.manual_seed(0)
-        model = build(tokenizer)
-        _make_every_input_matter(model)
+        model = build(text, vision, _ids(tokenizer) | {"tie_word_embeddings": text.get("tie_word_embeddings", False)})
+        model = model.to(getattr(torch, dtype))
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() >= 2:
+                    parameter.mul_(spread)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     Qwen2VLImageProcessorPil(patch_size=patch, merge_size=2).save_pretrained(folder)
@@ -84,65 +117,16 @@ def _ids(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
         "image_token_id": image,
         "video_token_id": video,
         "vision_end_token_id": end,
-        "tie_word_embeddings": True,
     }
 
 
-def _text(tokenizer: "PreTrainedTokenizerFast") -> dict[str, Any]:
-    # Heads of 32: the smallest that vLLM's CPU kernel takes. The three parts of mrope_section sum to half of that.
-    return {
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 2,
-        "num_key_value_heads": 2,
-        "vocab_size": len(tokenizer),
-        "max_position_embeddings": 32768,
-        "rope_parameters": {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [4, 6, 6]},
-        "eos_token_id": tokenizer.eos_token_id,
-        "pad_token_id": tokenizer.pad_token_id,
-        "tie_word_embeddings": True,
-    }
-
-
-def _qwen2_5_vl(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedModel":
+def _qwen2_5_vl(text: dict[str, Any], vision: dict[str, Any], ids: dict[str, Any]) -> "PreTrainedModel":
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
-    vision = {
-        "depth": 2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_heads": 2,
-        "out_hidden_size": 64,
-        "fullatt_block_indexes": [1],
-        "window_size": 112,
-    }
-    config = Qwen2_5_VLConfig(text_config=_text(tokenizer), vision_config=vision, **_ids(tokenizer))
-    return Qwen2_5_VLForConditionalGeneration(config)
+    return Qwen2_5_VLForConditionalGeneration(Qwen2_5_VLConfig(text_config=text, vision_config=vision, **ids))
 
 
-def _qwen3_vl(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedModel":
+def _qwen3_vl(text: dict[str, Any], vision: dict[str, Any], ids: dict[str, Any]) -> "PreTrainedModel":
     from transformers import Qwen3VLConfig, Qwen3VLForConditionalGeneration
 
-    vision = {
-        "depth": 2,
-        "hidden_size": 64,
-        "intermediate_size": 128,
-        "num_heads": 2,
-        "out_hidden_size": 64,
-        "patch_size": 16,
-        "num_position_embeddings": 256,
-        "deepstack_visual_indexes": [0, 1],
-    }
-    config = Qwen3VLConfig(text_config=_text(tokenizer) | {"head_dim": 32}, vision_config=vision, **_ids(tokenizer))
-    return Qwen3VLForConditionalGeneration(config)
-
-
-def _make_every_input_matter(model: "PreTrainedModel") -> None:
-    """Random weights of the default size give nearly flat distributions; larger ones make every token and pixel matter."""
-    import torch
-
-    with torch.no_grad():
-        for parameter in model.parameters():
-            if parameter.dim() >= 2:
-                parameter.mul_(4)
+    return Qwen3VLForConditionalGeneration(Qwen3VLConfig(text_config=text, vision_config=vision, **ids))
