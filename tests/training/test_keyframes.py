@@ -7,86 +7,23 @@ import pytest
 import torch
 
 from ad4edu_train.data.keyframes import Keyframes
-from ad4edu_train.data.rows import chat_prompt, preference_pair
-from ad4edu_train.data.views import Prompts
-from ad4edu_train.demo.random_vlm import tiny_vlm
+from ad4edu_train.data.rows import chat_prompt
 from ad4edu_train.errors import ConfigError, DataError, UserError
 from ad4edu_train.policy.chat import Chat, RenderError
-from ad4edu_train.policy.load import load_base, load_tokenizer
+from ad4edu_train.policy.load import load_base
 from ad4edu_train.policy.log_probs import score_all
-from ad4edu_train.policy.vision import load_vision
 from ad4edu_train.training.batches import PairCollator
 from ad4edu_train.training.pixels import prove_pixels
-from ad4edu_train.training.preflight import render_pairs
 from ad4edu_train.training.run import train
 from tests.conftest import read_jsonl
+from tests.training.conftest import MAX_PIXELS
 
 pytestmark = pytest.mark.slow
-FAMILIES = ("qwen2_5_vl", "qwen3_vl")
-MAX_PIXELS = 50176
 
 
-@pytest.fixture(scope="session", params=FAMILIES)
-def vlm(request, tmp_path_factory):
-    return tiny_vlm(request.param, tmp_path_factory.mktemp("vlm") / request.param)
-
-
-@pytest.fixture(scope="session")
-def two_frames(demo_folder, tmp_path_factory):
-    """The synthetic corpus with a system turn and a second keyframe, another moment's, in every prompt."""
-    folder = tmp_path_factory.mktemp("frames") / "corpus"
-    shutil.copytree(demo_folder, folder)
-    rows = read_jsonl(folder / "dpo_prompts.jsonl")
-    for row, other in zip(rows, rows[1:] + rows[:1], strict=True):
-        blocks = row["messages"][-1]["content"]
-        image = next(block for block in other["messages"][-1]["content"] if block["type"] == "image")
-        row["messages"] = [
-            {"role": "system", "content": [{"type": "text", "text": "You describe lectures."}]},
-            {"role": "user", "content": [*blocks, {"type": "image", "image": image["image"]}]},
-        ]
-    (folder / "dpo_prompts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return folder
-
-
-@pytest.fixture
-def configured(tiny_run, vlm, two_frames):
-    def run(*overrides, root=two_frames, **more):
-        return tiny_run(
-            f"model.path={vlm}",
-            "data.prompt_view=keyframe",
-            f"data.max_pixels={MAX_PIXELS}",
-            "trainer.layout=stock",
-            "trainer.batch_size=2",
-            "data.max_train_pairs=6",
-            *overrides,
-            root=root,
-            **more,
-        )
-
-    return run
-
-
-@pytest.fixture
-def seen(configured, two_frames):
-    """(config, chat, prompts, six pairs of few moments)."""
-    from ad4edu_train.data.files import read_records
-
-    config = configured()
-    records = read_records(two_frames / "data" / "train_prefs-00000-of-00001.parquet")
-    pairs = sorted((preference_pair(record.values) for record in records), key=lambda pair: pair.moment_id)[:6]
-    prompts = Prompts("keyframe", [chat_prompt(row) for row in read_jsonl(two_frames / "dpo_prompts.jsonl")])
-    vision = load_vision(config.model, Keyframes(two_frames), MAX_PIXELS)
-    return config, Chat(load_tokenizer(config.model), thinking=False, vision=vision), prompts, pairs
-
-
-def rendered_of(seen):
-    _, chat, prompts, pairs = seen
-    return render_pairs(pairs, prompts, chat, max_tokens=4096, too_long="refuse").pairs
-
-
-def test_tokens_and_pixels_are_those_of_the_image_processor(seen, two_frames):
+def test_tokens_and_pixels_are_those_of_the_image_processor(seen, seen_pairs, two_frames):
     _, chat, _, _ = seen
-    item = rendered_of(seen)[0]
+    item = seen_pairs[0]
     assert len(item.first.keyframes) >= 2
     from PIL import Image
 
@@ -101,9 +38,9 @@ def test_tokens_and_pixels_are_those_of_the_image_processor(seen, two_frames):
     assert int(theirs["image_grid_thw"][0].prod()) * chat.vision.processor.patch_size**2 <= MAX_PIXELS
 
 
-def test_each_keyframe_is_decoded_once_a_batch(seen, monkeypatch):
+def test_each_keyframe_is_decoded_once_a_batch(seen, seen_pairs, monkeypatch):
     _, chat, _, _ = seen
-    items = rendered_of(seen)
+    items = seen_pairs
     read, names = Keyframes.read, []
     monkeypatch.setattr(Keyframes, "read", lambda self, name: names.append(name) or read(self, name))
     batch = PairCollator(items, 0, chat.vision)([{"index": index} for index in range(len(items))])
@@ -111,10 +48,10 @@ def test_each_keyframe_is_decoded_once_a_batch(seen, monkeypatch):
     assert len(batch["image_grid_thw"]) == 2 * sum(len(item.first.keyframes) for item in items)
 
 
-def test_log_probs_behind_a_shared_prompt_are_those_of_whole_sequences(seen):
+def test_log_probs_behind_a_shared_prompt_are_those_of_whole_sequences(seen, seen_pairs):
     config, chat, _, _ = seen
     model = load_base(config.model).eval()
-    items = rendered_of(seen)
+    items = seen_pairs
     sides = [side for item in items for side in (item.first, item.second)]
     scores = score_all(model, sides, vision=chat.vision)
     for side in sides:
@@ -127,12 +64,12 @@ def test_log_probs_behind_a_shared_prompt_are_those_of_whole_sequences(seen):
         assert scores[side].total == pytest.approx(-float(loss) * len(side.completion_ids), abs=2e-3)
 
 
-def test_transformers_27535_another_frame_under_the_same_text_changes_the_log_probs(seen):
+def test_transformers_27535_another_frame_under_the_same_text_changes_the_log_probs(seen, seen_pairs):
     from dataclasses import replace
 
     config, chat, _, _ = seen
     model = load_base(config.model).eval()
-    side = rendered_of(seen)[0].first
+    side = seen_pairs[0].first
     swapped = replace(side, keyframes=side.keyframes[::-1])
     assert chat.vision.tokens(side.keyframes[0]) == chat.vision.tokens(side.keyframes[1])
     scores = score_all(model, [side, swapped], vision=chat.vision)
@@ -172,10 +109,10 @@ def test_dry_run_prints_the_tokens_of_a_keyframe(configured, capsys):
     assert "50,176" in shown
 
 
-def test_transformers_27535_pixels_that_change_nothing_are_refused(seen):
+def test_transformers_27535_pixels_that_change_nothing_are_refused(seen, seen_pairs):
     config, chat, _, _ = seen
     model = load_base(config.model).eval()
-    collator = PairCollator(rendered_of(seen), 0, chat.vision)
+    collator = PairCollator(seen_pairs, 0, chat.vision)
     prove_pixels(model, collator)
     blind = lambda self, names: {  # noqa: E731
         key: value * 0 if key == "pixel_values" else value
@@ -185,7 +122,7 @@ def test_transformers_27535_pixels_that_change_nothing_are_refused(seen):
     with pytest.raises(UserError, match="does not see them"):
         prove_pixels(model, collator)
     collator.vision = None
-    with pytest.raises(UserError, match="its batch holds 0 images, [46] are due"):
+    with pytest.raises(UserError, match=r"its batch holds 0 images, [46] are due"):
         prove_pixels(model, collator)
 
 

@@ -15,6 +15,10 @@ from ad4edu_train.training.run_folder import RunFolder
 from tests.conftest import ROOT, read_jsonl
 
 pytestmark = pytest.mark.slow
+LAUNCH = (
+    sys.executable,
+    *("-m", "torch.distributed.run", "--nproc_per_node=2", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0"),
+)
 STOCK = ("trainer.layout=stock", "trainer.precompute_reference=false")
 
 
@@ -24,14 +28,7 @@ def two_ranks(tiny_model, demo_folder, tmp_path):
 
     def run(*overrides, folder=tmp_path / "two", env=None):
         command = [
-            *(
-                sys.executable,
-                "-m",
-                "torch.distributed.run",
-                "--nproc_per_node=2",
-                "--rdzv-backend=c10d",
-                "--rdzv-endpoint=127.0.0.1:0",
-            ),
+            *LAUNCH,
             "train_dpo.py",
             *(f"model.path={tiny_model}", f"data.root={demo_folder}", "data.max_train_pairs=12", "data.max_tokens=4096"),
             *("trainer.learning_rate=0.01", "trainer.accumulation=1", "trainer.warmup_steps=2", "trainer.log_every=1"),
@@ -154,10 +151,7 @@ def test_sharded_weights_score_as_whole_ones_with_an_odd_number_of_prompts(tiny_
     """Three prompts on two ranks: one rank has none left, and must not stay away from a forward that gathers weights."""
     script = tmp_path / "sharded.py"
     script.write_text(SHARDED)
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:0", str(script), str(tiny_model)],
-        capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
+    done = subprocess.run([*LAUNCH, str(script), str(tiny_model)], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
     pairs = json.loads(done.stdout.strip().splitlines()[-1])
     assert len(pairs) == 6

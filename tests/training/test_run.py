@@ -97,10 +97,10 @@ def test_openrlhf_1336_validation_is_one_row_a_pair_and_its_margin_follows_from_
 
 
 def test_openrlhf_1336_what_is_validated_together_changes_no_row(rendered, trainer):
-    from ad4edu_train.training.validation import reference_scores, validate
+    from ad4edu_train.training.validation import reference_scores, sides_of, validate
 
     model = trainer(rendered).model
-    reference = reference_scores(model, rendered)
+    reference = reference_scores(model, sides_of(rendered))
     together = {row.pair_id: row for row in validate(model, rendered, reference, beta=0.1, step=0)}
     for size in (1, 2, 3, 7):
         for start in range(0, len(rendered), size):

@@ -80,6 +80,12 @@ class Data(Group):
         return self
 
 
+class LabelNoise(Group):
+    method: Literal["none", "cdpo", "rdpo"]
+    construction: Annotated[float, Field(ge=0, lt=0.5)]
+    judge: Annotated[float, Field(ge=0, lt=0.5)]
+
+
 class Dpo(Group):
     loss: list[Literal[LOSSES]]  # type: ignore[valid-type]
     loss_weights: list[Positive] | None
@@ -91,6 +97,7 @@ class Dpo(Group):
     f_alpha: Positive | None
     discopop_tau: Positive | None
     weighting: bool
+    label_noise: LabelNoise
 
     @model_validator(mode="after")
     def _nothing_ignored(self) -> Self:
@@ -114,6 +121,12 @@ class Dpo(Group):
             raise ValueError("f_alpha belongs to f_divergence=alpha_divergence: give both or neither")
         if ("discopop" in losses) != (self.discopop_tau is not None):
             raise ValueError("discopop_tau belongs to loss discopop: give both or neither")
+        if self.label_noise.method != "none" and self.loss != ["sigmoid"]:
+            raise ValueError(
+                f"label_noise.method={self.label_noise.method} is defined for loss [sigmoid] alone, not {self.loss}"
+            )
+        if self.label_noise.method != "none" and (self.ld_alpha is not None or self.f_divergence != "reverse_kl"):
+            raise ValueError(f"label_noise.method={self.label_noise.method} needs ld_alpha=null and f_divergence=reverse_kl")
         if self.weighting and losses & {"aot", "aot_unpaired"}:
             raise ValueError("weighting is not defined for aot and aot_unpaired, which sort the pairs")
         return self
@@ -146,6 +159,8 @@ class Trainer(Group):
     precision: Literal["fp32", "bf16"]
     gradient_checkpointing: bool
     layout: Literal["moment_tree", "stock"]
+    layout_check: bool
+    max_batch_tokens: Count | None
     precompute_reference: bool
     disable_dropout: bool
     log_every: Count
@@ -225,11 +240,6 @@ class TrainConfig(Group):
 
     @model_validator(mode="after")
     def _sharding_works(self) -> Self:
-        sharded = self.distributed.kind in ("fsdp2", "deepspeed")
-        if sharded and self.trainer.precompute_reference:
-            raise ValueError(
-                f"trainer.precompute_reference=true is for whole models; with distributed.kind={self.distributed.kind} set it to false"
-            )
         if (
             self.distributed.kind == "fsdp2"
             and self.model.quantization == "nf4"
@@ -243,11 +253,14 @@ class TrainConfig(Group):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        if self.trainer.precompute_reference and (self.model.dtype, self.trainer.precision) != ("float32", "fp32"):
+        whole = (self.model.dtype, self.trainer.precision) == ("float32", "fp32")
+        if self.trainer.precompute_reference and self.trainer.layout == "stock" and not whole:
             raise ValueError(
-                "trainer.precompute_reference=true needs model.dtype=float32 and trainer.precision=fp32: in bfloat16, log-probs computed "
-                "beforehand differ from the policy's by up to half a nat a pair at step 0"
+                "trainer.precompute_reference=true with trainer.layout=stock needs model.dtype=float32 and trainer.precision=fp32: in "
+                "bfloat16, log-probs computed beforehand in another layout differ from the policy's by up to half a nat a pair at step 0"
             )
+        if self.dpo.label_noise.method != "none" and not self.trainer.precompute_reference:
+            raise ValueError("dpo.label_noise needs trainer.precompute_reference=true: its term reads the reference log-probs")
         if self.trainer.layout == "moment_tree" and not self.trainer.precompute_reference:
             raise ValueError(
                 "trainer.layout=moment_tree needs trainer.precompute_reference=true: the reference is looked up, not run"

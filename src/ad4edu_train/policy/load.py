@@ -67,6 +67,11 @@ def load_base(model: Model) -> "PreTrainedModel":
         )
     except (OSError, ValueError, ImportError) as error:
         raise not_found(model.path, error) from None
+    # After the imports of transformers: these two need torch.
+    from ad4edu_train.policy import moment_tree, tree_attention
+
+    if not moment_tree.reasons_against(base):
+        tree_attention.enable(base)
     if model.quantization == "nf4":
         from ad4edu_train.policy.quantize import check_quantised, keep_one_kernel
 

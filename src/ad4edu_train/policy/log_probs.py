@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.policy.chat import Prompt, Rendered
+from ad4edu_train.policy.vision import prompt_positions
 
 if TYPE_CHECKING:
     import torch
@@ -15,10 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LogProb:
-    """Summed log-probability of an AD in nats, its end token included, and its number of tokens."""
+    """Summed log-probability of an AD in nats, its end token included, and its number of tokens.
+
+    `values` are the tokens' own; empty where only the sum was kept.
+    """
 
     total: float
     tokens: int
+    values: tuple[float, ...] = ()
 
     @property
     def per_token(self) -> float:
@@ -30,38 +35,18 @@ def completion_log_probs(
 ) -> list[LogProb]:
     """Log-probability of each completion behind one prompt; `vision` reads the prompt's keyframes.
 
-    The prompt runs once, with its images; its keys and values are repeated for the completions, which run as one right-padded
-    batch. Exact for models whose attention over the cache equals attention over the whole sequence.
+    The prompt runs once, with its images: as a moment tree, the way it trains, or for architectures that no packed row is proved
+    for, with its keys and values kept for the completions.
     """
     import torch
 
+    from ad4edu_train.policy import tree_attention
+
+    score = _as_tree if tree_attention.enabled(model) else _behind_cache
     # no_grad, not inference_mode: sharded weights are gathered within the forward and are used again in training.
     with torch.no_grad():
-        inputs, after = _prompt_inputs(model, prompt, vision)
-        device, prompt_length = model.device, len(prompt.ids)
-        outputs = model(**inputs, use_cache=True, logits_to_keep=1)
-        first_logits = outputs.logits[0, -1]
-        lengths = [len(ids) for ids in completions]
-        # The last token of a completion predicts nothing that is asked for.
-        width = max(lengths) - 1
-        tokens = torch.zeros(len(completions), width, dtype=torch.long, device=device)
-        mask = torch.zeros(len(completions), prompt_length + width, dtype=torch.long, device=device)
-        mask[:, :prompt_length] = 1
-        for row, ids in enumerate(completions):
-            tokens[row, : len(ids) - 1] = torch.tensor(ids[:-1], device=device)
-            mask[row, prompt_length : prompt_length + len(ids) - 1] = 1
-        cache = outputs.past_key_values
-        cache.batch_repeat_interleave(len(completions))
-        positions = torch.arange(after, after + width, device=device).expand(len(completions), -1)
-        if prompt.keyframes:
-            positions = positions.expand(3, -1, -1)
-        logits = model(
-            input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True
-        ).logits
-        return [
-            LogProb(_sum_log_probs(first_logits, logits[row, : len(ids) - 1], torch.tensor(ids, device=device)), len(ids))
-            for row, ids in enumerate(completions)
-        ]
+        found = score(model, prompt, completions, vision)
+    return [LogProb(float(values.double().sum()), len(values), tuple(values.tolist())) for values in found]
 
 
 def score_all(
@@ -94,32 +79,57 @@ def score_all(
     return _everyones(scores) if ranks > 1 else scores
 
 
-def _prompt_inputs(model: Any, prompt: Prompt, vision: "Vision | None") -> tuple[dict[str, Any], int]:
-    """Model inputs of a prompt, and the position of the first token behind it."""
+def _as_tree(model: Any, prompt: Prompt, completions: list[tuple[int, ...]], vision: "Vision | None") -> "list[torch.Tensor]":
+    from ad4edu_train.policy.moment_tree import score_trees
+    from ad4edu_train.policy.tree_layout import Tree
+
+    return score_trees(model, [Tree(prompt.ids, tuple(completions))], _images(model, prompt, vision))[0]
+
+
+def _behind_cache(
+    model: Any, prompt: Prompt, completions: list[tuple[int, ...]], vision: "Vision | None"
+) -> "list[torch.Tensor]":
+    """Keys and values of the prompt repeated for the completions, which run as one right-padded batch."""
     import torch
 
-    inputs = {"input_ids": torch.tensor([prompt.ids], device=model.device)}
+    device, prompt_length = model.device, len(prompt.ids)
+    images = _images(model, prompt, vision)
+    inputs = {"input_ids": torch.tensor([prompt.ids], device=device), **images}
+    if vision is not None and images:
+        inputs |= {"mm_token_type_ids": vision.token_types(inputs["input_ids"])}
+        inputs["position_ids"] = prompt_positions(model, inputs)
+    after = int(inputs["position_ids"].max()) + 1 if "position_ids" in inputs else prompt_length
+    outputs = model(**inputs, use_cache=True, logits_to_keep=1)
+    # The last token of a completion predicts nothing that is asked for.
+    width = max(map(len, completions)) - 1
+    tokens = torch.zeros(len(completions), width, dtype=torch.long, device=device)
+    mask = torch.zeros(len(completions), prompt_length + width, dtype=torch.long, device=device)
+    mask[:, :prompt_length] = 1
+    for row, ids in enumerate(completions):
+        tokens[row, : len(ids) - 1] = torch.tensor(ids[:-1], device=device)
+        mask[row, prompt_length : prompt_length + len(ids) - 1] = 1
+    cache = outputs.past_key_values
+    cache.batch_repeat_interleave(len(completions))
+    positions = torch.arange(after, after + width, device=device).expand(len(completions), -1)
+    if "position_ids" in inputs:
+        positions = positions.expand(3, -1, -1)
+    logits = model(input_ids=tokens, attention_mask=mask, position_ids=positions, past_key_values=cache, use_cache=True).logits
+    found = []
+    for row, ids in enumerate(completions):
+        rows = torch.cat([outputs.logits[0, -1:], logits[row, : len(ids) - 1]]).float()
+        found.append(rows.gather(1, torch.tensor(ids, device=device)[:, None])[:, 0] - rows.logsumexp(dim=1))
+    return found
+
+
+def _images(model: Any, prompt: Prompt, vision: "Vision | None") -> "dict[str, torch.Tensor]":
     if not prompt.keyframes:
-        return inputs, len(prompt.ids)
+        return {}
     if vision is None:
         raise ValueError("a prompt with keyframes needs the model's image processor")
-    from ad4edu_train.policy.vision import prompt_positions
-
-    images = {key: value.to(model.device) for key, value in vision.inputs(prompt.keyframes).items()}
-    inputs |= images | {"mm_token_type_ids": vision.token_types(inputs["input_ids"])}
-    inputs["position_ids"] = prompt_positions(model, inputs)
-    return inputs, int(inputs["position_ids"].max()) + 1
+    return {key: value.to(model.device) for key, value in vision.inputs(prompt.keyframes).items()}
 
 
 def _everyones(scores: dict[Rendered, LogProb]) -> dict[Rendered, LogProb]:
     from accelerate.utils import gather_object
 
     return dict(gather_object(list(scores.items())))
-
-
-def _sum_log_probs(first_logits: "torch.Tensor", logits: "torch.Tensor", ids: "torch.Tensor") -> float:
-    """first_logits (vocabulary,) and logits (tokens - 1, vocabulary) predict ids (tokens,) -> their sum in nats, in float32."""
-    import torch
-
-    rows = torch.cat([first_logits[None], logits]).float()
-    return float((rows.gather(1, ids[:, None])[:, 0] - rows.logsumexp(dim=1)).double().sum())

@@ -1,5 +1,6 @@
 """Keyframes as a Qwen-VL model takes them: how many tokens each is, its pixels, and the positions that images shift."""
 
+import hashlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,7 @@ class Vision:
         self.keyframes = keyframes
         self.image_token_id = image_token_id
         self._tokens: dict[str, int] = {}
+        self._sha256: dict[str, str] = {}
 
     def tokens(self, name: str) -> int:
         """Tokens of a keyframe in the prompt, from the size in its header. Raises DataError for a file that is none."""
@@ -33,6 +35,13 @@ class Vision:
             patches = self.processor.get_number_of_image_patches(height, width, {})
             self._tokens[name] = patches // self.processor.merge_size**2
         return self._tokens[name]
+
+    def sha256(self, name: str) -> str:
+        """Of a keyframe's file: images under one name may differ between data sets."""
+        if name not in self._sha256:
+            with self.keyframes.path(name).open("rb") as file:
+                self._sha256[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        return self._sha256[name]
 
     def inputs(self, names: Sequence[str]) -> "dict[str, torch.Tensor]":
         """pixel_values (patches of all images, values of a patch) and image_grid_thw (images, 3), in the order of `names`.
@@ -62,7 +71,7 @@ def load_vision(model: Model, keyframes: Keyframes, max_pixels: int) -> Vision:
         processor = AutoImageProcessor.from_pretrained(model.path, revision=model.revision) if image_token_id else None
     except (OSError, ValueError, ImportError) as error:
         raise not_found(model.path, error) from None
-    if image_token_id is None or "Qwen2VLImageProcessor" not in type(processor).__name__:
+    if image_token_id is None or processor is None or "Qwen2VLImageProcessor" not in type(processor).__name__:
         raise UserError(
             f"model.path={public_name(model.path)} is no vision-language model of the Qwen2-VL, Qwen2.5-VL or Qwen3-VL kind, so "
             "data.prompt_view=keyframe has nowhere to put images. Choose such a model, or data.prompt_view=text."

@@ -45,10 +45,14 @@ class Record(TrainerCallback):
         self.started = time.monotonic()
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        # Figures are means since the last row, and a continued run knows of none before its checkpoint: a row ends at each.
+        control.should_log |= control.should_save
         if self.bar is not None:
             self.bar.update(state.global_step - self.bar.n)
 
     def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Any = None, **_: Any) -> None:
+        if "train_runtime" in logs:
+            return  # transformers' closing figures, whose mean loss counts the steps since the last start alone
         row = {"step": state.global_step, "seconds": round(time.monotonic() - self.started, 1)}
         row |= {name: value for name, value in logs.items() if isinstance(value, int | float)}
         self.folder.append_metrics(row)
@@ -101,8 +105,7 @@ class Interrupt(TrainerCallback):
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         self.asked = _one_of_all_asked(self.asked, args.device)
         if self.asked:
-            control.should_save = True
-            control.should_training_stop = True
+            control.should_log = control.should_save = control.should_training_stop = True
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         signal.signal(signal.SIGINT, self._before)

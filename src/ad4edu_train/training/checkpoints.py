@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ad4edu_train.errors import UserError
+from ad4edu_train.training import disk
 
 COMPLETE = "COMPLETE"
 # What libraries put beside the weights of their own accord: pickled arguments with paths, and model cards.
@@ -33,17 +34,25 @@ class Checkpoints:
             wait()
             if main:
                 self._complete(step)
-        except (OSError, RuntimeError) as error:
-            if not _is_disk(error):
+        except disk.ERRORS as error:
+            reason = disk.refusal(error) or getattr(error, "strerror", None)
+            if reason is None:
                 raise
             shutil.rmtree(self.partial, ignore_errors=True)
             last = self.newest()
             raise UserError(
-                f"checkpoint-{step} could not be written to {self.folder}: {_reason(error)}. "
+                f"checkpoint-{step} could not be written to {self.folder}: {reason}. "
                 + (f"{last.name} is the last complete one and was kept. " if last else "There is no complete checkpoint yet. ")
-                + "Make room (fewer trainer.keep_checkpoints, another trainer.output_root); the same command then goes on from there."
+                + disk.MAKE_ROOM
             ) from error
         wait()
+
+    def tidy(self) -> None:
+        """Delete what a save, done or killed, leaves: half a checkpoint, and complete ones beyond `keep`."""
+        for old in sorted(self._complete_ones(), key=step_of)[: -self.keep]:
+            self.partial.mkdir(exist_ok=True)
+            old.rename(self.partial / old.name)  # a kill while it is deleted leaves no half of it behind its mark
+        shutil.rmtree(self.partial, ignore_errors=True)
 
     def newest(self) -> Path | None:
         """The newest checkpoint whose save was completed; a folder without the mark may be torn and is passed over."""
@@ -65,9 +74,7 @@ class Checkpoints:
         if final.exists():  # torn, or of the same step before the run was taken back to an older one
             final.rename(self.partial / "replaced")
         written.rename(final)
-        shutil.rmtree(self.partial, ignore_errors=True)
-        for old in sorted(self._complete_ones(), key=step_of)[: -self.keep]:
-            shutil.rmtree(old)
+        self.tidy()
 
 
 def step_of(checkpoint: Path) -> int:
@@ -77,16 +84,3 @@ def step_of(checkpoint: Path) -> int:
 def _flush(path: Path) -> None:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-
-
-def _is_disk(error: BaseException) -> bool:
-    """torch and safetensors wrap the system's error in types of their own."""
-    return isinstance(error, OSError) or any(
-        word in str(error) for word in ("PytorchStreamWriter", "iostream", "os error", "No space")
-    )
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror.lower()
-    return str(error).splitlines()[0][:200]

@@ -24,6 +24,7 @@ from ad4edu_train.training.run_folder import RunFolder, run_hash
 from ad4edu_train.training.trackers import opener, refuse_unready
 
 if TYPE_CHECKING:
+    from ad4edu_train.training.batches import BatchPlan
     from ad4edu_train.training.session import Session
     from ad4edu_train.training.tracking import Tracking
 
@@ -70,6 +71,7 @@ def _train(
     session = Session(config, keyframes)
     training = _render(config, train_pairs, prompts, session, "training")
     validation = _render(config, validation_pairs, prompts, session, "validation")
+    plan = _plan(config, training)
     session.load()
     facts = {
         "status": "running",
@@ -90,6 +92,7 @@ def _train(
         "pairs_too_long": dict(training.too_long + validation.too_long),
         "prompt_prefix_mismatches": training.mismatched + validation.mismatched,
         "keyframes": _keyframe_facts(config, session, list(frames)),
+        "layout": {"name": config.trainer.layout, "largest_batch_tokens": plan.largest, "split_moments": plan.split_moments},
         "shared_lectures": len(corpus.inspection.shared_lectures()),
         "seen_in_sft": _sft_counts(config, corpus),
         "tokens": asdict(training.statistics()),
@@ -170,7 +173,8 @@ def _extension(config: TrainConfig, folder: RunFolder) -> int | None:
 
 
 def _precision(config: TrainConfig) -> dict[str, str]:
-    model, base = config.model, config.model.dtype
+    model = config.model
+    base: str = model.dtype
     if model.quantization == "nf4":
         base = f"nf4 with double quantisation, computed in {model.dtype}, stored as {model.quantization_storage}"
     return {"base": base, "adapter": config.lora.dtype, "autocast": config.trainer.precision}
@@ -223,6 +227,30 @@ def _render(config: TrainConfig, pairs: list[PreferencePair], prompts: Prompts, 
     if not rendered.pairs and pairs:
         raise DataError(f"no {what} pair is left: every one is longer than data.max_tokens={config.data.max_tokens}.")
     return rendered
+
+
+def _plan(config: TrainConfig, training: Preflight) -> "BatchPlan":
+    """The run's micro-batches. Raises ConfigError where one is larger than allowed, and where labels have no noise rate."""
+    from ad4edu_train.training.batches import plan_batches
+
+    trainer = config.trainer
+    plan = plan_batches(
+        training.pairs, layout=trainer.layout, batch_size=trainer.batch_size, seed=trainer.seed, epochs=trainer.epochs
+    )
+    if trainer.max_batch_tokens and plan.largest > trainer.max_batch_tokens:
+        fitting = max(1, trainer.batch_size * trainer.max_batch_tokens // plan.largest)
+        raise ConfigError(
+            "trainer.batch_size",
+            trainer.batch_size,
+            f"about {fitting}: the largest micro-batch has {plan.largest} tokens, over trainer.max_batch_tokens="
+            f"{trainer.max_batch_tokens} (raise trainer.accumulation to keep the pairs of a step)",
+        )
+    unknown = {str(item.pair.label_source) for item in training.pairs} - {"construction", "judge"}
+    if config.dpo.label_noise.method != "none" and unknown:
+        raise ConfigError(
+            "dpo.label_noise.method", config.dpo.label_noise.method, f"none: no noise rate for labels of {sorted(unknown)}"
+        )
+    return plan
 
 
 def _sft_counts(config: TrainConfig, corpus: Corpus) -> dict[str, int]:

@@ -16,8 +16,9 @@ import yaml
 from ad4edu_train.config import TrainConfig
 from ad4edu_train.errors import UserError
 from ad4edu_train.policy.load import public_name
+from ad4edu_train.training import disk
 from ad4edu_train.training.processes import is_main, ranks
-from ad4edu_train.writing import write_private_rows, write_text
+from ad4edu_train.writing import write_text
 
 # The settings that decide what a run learns. Everything else (clock, tracker, logging, output root) leaves the name alone.
 TRAINING_KEYS = {
@@ -89,7 +90,10 @@ class RunFolder:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder for this run. Raises UserError while another process trains in it; the system frees it on any death."""
+        """Hold the folder for this run. Raises UserError while another process trains in it, and when its disk is full.
+
+        The system frees it on any death.
+        """
         if not is_main():
             yield
             return
@@ -110,7 +114,17 @@ class RunFolder:
                 if error.errno not in (errno.ENOLCK, errno.ENOTSUP):
                     raise
                 print(f"Warning: this file system has no locks, so a second run on {self.path.name} would not be noticed.")
-            yield
+            for leftover in self.path.glob(".*.partial"):  # of a killed process: no other one writes here
+                leftover.unlink()
+            try:
+                yield
+            except disk.ERRORS as error:
+                reason = disk.refusal(error)
+                if reason is None:
+                    raise
+                raise UserError(
+                    f"{self.path} cannot be written: {reason}. Complete checkpoints were kept. {disk.MAKE_ROOM}"
+                ) from error
 
     def write_config(self, config: TrainConfig) -> None:
         """config.yaml: the settings without any folder of this machine."""
@@ -121,6 +135,7 @@ class RunFolder:
         """Point `<output_root>/<experiment>-latest` here, so that a script need not know the hash."""
         if is_main():
             partial = self.path.parent / f".{experiment}-latest.{os.getpid()}"
+            partial.unlink(missing_ok=True)
             partial.symlink_to(self.path.name)
             partial.replace(self.path.parent / f"{experiment}-latest")
 
@@ -144,18 +159,18 @@ class RunFolder:
         """Rows of metrics.jsonl or validation.jsonl; a last line that a killed process left torn is passed over."""
         path = self.path / name
         rows = []
-        for line in path.read_text().splitlines() if path.is_file() else []:
+        for line in path.read_text().split("\n") if path.is_file() else []:
             with contextlib.suppress(json.JSONDecodeError):
                 rows.append(json.loads(line))
         return rows
 
     def take_back_to(self, step: int) -> None:
-        """Leave out of the logs what a run that goes on from `step` will write again."""
-        if is_main():
-            for name in ("metrics.jsonl", "validation.jsonl"):
-                rows = self.rows(name)
-                if rows:
-                    write_private_rows(self.path / name, [row for row in rows if row["step"] <= step])
+        """Leave out of the logs what a run that goes on from `step` will write again, and a torn last line."""
+        for name in ("metrics.jsonl", "validation.jsonl"):
+            path = self.path / name
+            if is_main() and path.is_file():
+                kept = [json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows(name) if row["step"] <= step]
+                write_text(path, "".join(kept), path.stat().st_mode & 0o777)
 
 
 def public_settings(config: TrainConfig) -> dict[str, Any]:

@@ -3,13 +3,10 @@
 import contextlib
 import math
 import shutil
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
-from tqdm.auto import tqdm
 from transformers import TrainerCallback
 from transformers.utils import logging
 
@@ -17,25 +14,21 @@ from ad4edu_train.config import TrainConfig
 from ad4edu_train.data.keyframes import Keyframes
 from ad4edu_train.data.rights import terms
 from ad4edu_train.errors import UserError
-from ad4edu_train.policy.chat import Chat, Rendered
+from ad4edu_train.policy import moment_tree
+from ad4edu_train.policy.chat import Chat
 from ad4edu_train.policy.load import load_base, load_tokenizer
-from ad4edu_train.policy.log_probs import LogProb
-from ad4edu_train.policy.moment_tree import refuse_inexact
 from ad4edu_train.policy.vision import load_vision
 from ad4edu_train.training import processes, reference
-from ad4edu_train.training import validation as per_pair
 from ad4edu_train.training.callbacks import Every, Interrupt, Record, Watchdog, WhenReady
 from ad4edu_train.training.checkpoints import Checkpoints, step_of
 from ad4edu_train.training.lora import check_parts, lay_lora, lora_config, parts_of, trainable_by_part
-from ad4edu_train.training.pixels import prove_pixels
 from ad4edu_train.training.preflight import Preflight
 from ad4edu_train.training.run_folder import RunFolder
 from ad4edu_train.training.tracking import Tracking
 from ad4edu_train.training.trainer import PairTrainer, trl_arguments
-from ad4edu_train.writing import write_private_rows
+from ad4edu_train.training.watch import Watch
 
 CARD_NOTE = "LoRA adapter trained by ad4edu-train with direct preference optimisation.\n"
-PROOF_PAIRS = 4
 
 
 class Session:
@@ -60,7 +53,7 @@ class Session:
         self.parts = parts_of(self.base, self.lora)
         check_parts(self.parts, self.config.lora)
         if self.config.trainer.layout == "moment_tree":
-            refuse_inexact(self.base.config)
+            moment_tree.require(self.base)
 
     def steps(self, pairs: int) -> int:
         """Optimiser steps of the whole run."""
@@ -79,7 +72,7 @@ class Session:
         trainer = self._trainer(folder, training, callbacks, checkpoints, steps)
         trainer.accelerator.wait_for_everyone()
         resumed = checkpoints.newest()
-        watch = _Validation(self, trainer, folder, validation, resumed, tracking)
+        watch = Watch(self.config, self.vision, trainer, folder, validation.pairs, tracking, resumed=resumed is not None)
         trainer.add_callback(WhenReady(watch.begin))
         if self.config.trainer.validate_every and validation.pairs:
             trainer.add_callback(Every(self.config.trainer.validate_every, watch.validate))
@@ -136,6 +129,7 @@ class Session:
             layout=config.trainer.layout,
             checkpoints=checkpoints,
             vision=self.vision,
+            label_noise=config.dpo.label_noise,
             processing_class=self.tokenizer,
             peft_config=None if start else self.lora,
             callbacks=callbacks,
@@ -146,7 +140,7 @@ class Session:
             trainer.remove_callback(callback)
         reference.settle(trainer.model, config.dpo.reference)
         # PEFT would ask the hub for the base model's config to see whether its vocabulary grew; it did not.
-        trainer.model.save_pretrained = partial(trainer.model.save_pretrained, save_embedding_layers=False)
+        trainer.model.save_pretrained = partial(trainer.model.save_pretrained, save_embedding_layers=False)  # type: ignore
         # TRL casts adapters on 4-bit weights to bfloat16, which loses small updates.
         dtype = getattr(torch, config.lora.dtype)
         for name, parameter in trainer.model.named_parameters():
@@ -170,74 +164,6 @@ class Session:
             if written.is_dir():
                 shutil.rmtree(final, ignore_errors=True)
                 written.rename(final)
-
-
-class _Validation:
-    """Validation of a run at its steps: the reference scored once, rows kept in validation.jsonl."""
-
-    def __init__(
-        self,
-        session: Session,
-        trainer: PairTrainer,
-        folder: RunFolder,
-        validation: Preflight,
-        resumed: Path | None,
-        tracking: Tracking,
-    ) -> None:
-        self.config = session.config
-        self.vision = session.vision
-        self.trainer = trainer
-        self.folder = folder
-        self.pairs = validation.pairs
-        self.resumed = resumed
-        self.tracking = tracking
-        self.reference: dict[Rendered, LogProb] = {}
-        self.last: int | None = None
-
-    def begin(self) -> None:
-        """Reference log-probs, and the proofs of what is trained; the model is where and how it will train."""
-        model, collator = self.trainer.model, self.trainer.data_collator
-        if self.vision:
-            prove_pixels(model, collator)
-        training = self.trainer.pairs
-        beforehand = training if self.config.trainer.precompute_reference else []
-        proof = [] if self.pairs else training[:PROOF_PAIRS]
-        self.reference = self._with_bar("reference", [*beforehand, *self.pairs, *proof], per_pair.reference_scores)
-        if beforehand:
-            collator.reference = self.reference
-        if self.resumed:
-            # The closing validation of a run that was killed after it is not made twice.
-            self.last = max((row["step"] for row in self.folder.rows("metrics.jsonl") if "validation" in row), default=None)
-            return
-        rows = self._rows(self.pairs or proof, 0)
-        reference.prove([row.margin for row in rows], self.config)
-        if self.pairs:
-            self._keep(rows, 0)
-
-    def validate(self, step: int) -> None:
-        self._keep(self._rows(self.pairs, step), step)
-
-    def end(self, step: int) -> None:
-        if self.pairs and self.last != step:
-            self.validate(step)
-
-    def _rows(self, pairs: list[Any], step: int) -> list[per_pair.ValidationRow]:
-        score = partial(per_pair.validate, reference=self.reference, beta=self.config.dpo.beta, step=step)
-        return self._with_bar("validation", pairs, score)
-
-    def _with_bar(self, what: str, pairs: list[Any], score: Callable[..., Any]) -> Any:
-        prompts = len({item.first.prompt for item in pairs})
-        with tqdm(total=prompts, unit="prompt", desc=what, disable=not processes.is_main(), leave=False) as bar:
-            return score(self.trainer.model, pairs, tick=bar.update, vision=self.vision)
-
-    def _keep(self, rows: list[per_pair.ValidationRow], step: int) -> None:
-        self.last = step
-        if processes.is_main():
-            kept = [row for row in self.folder.rows("validation.jsonl") if row["step"] < step]
-            write_private_rows(self.folder.path / "validation.jsonl", [*kept, *per_pair.as_rows(rows)])
-        summaries = {name: vars(cell) for name, cell in per_pair.summarise(rows).items()}
-        self.folder.append_metrics({"step": step, "validation": summaries})
-        self.tracking.validated(self.trainer.state, summaries)
 
 
 def _adapter_tensors(model: Any) -> dict[str, torch.Tensor]:

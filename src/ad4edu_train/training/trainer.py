@@ -7,12 +7,13 @@ import torch
 import trl.trainer.utils
 from trl import DPOConfig, DPOTrainer
 
-from ad4edu_train.config import Dpo, TrainConfig, Trainer
+from ad4edu_train.config import Dpo, LabelNoise, TrainConfig, Trainer
 from ad4edu_train.policy.moment_tree import TreeForward
 from ad4edu_train.policy.vision import Vision
 from ad4edu_train.training import reference
 from ad4edu_train.training.batches import MomentSampler, PairCollator, rows_of
 from ad4edu_train.training.checkpoints import Checkpoints
+from ad4edu_train.training.losses import noise_term
 from ad4edu_train.training.preflight import RenderedPair
 from ad4edu_train.training.processes import training_arguments
 
@@ -27,7 +28,8 @@ trl.trainer.utils._use_triton = lambda device: True
 class PairTrainer(DPOTrainer):
     """DPOTrainer on token ids as they were checked. In the layout `moment_tree` a batch runs each prompt once.
 
-    `pairs` is what is trained; TRL's losses and metrics stay as they are; the figure `images` counts the keyframes given since the last one.
+    `pairs` is what is trained; TRL's losses and metrics stay as they are. The figure `images` counts the keyframes given since the
+    last one.
     """
 
     def __init__(
@@ -37,14 +39,23 @@ class PairTrainer(DPOTrainer):
         layout: str,
         checkpoints: Checkpoints,
         vision: Vision | None = None,
+        label_noise: LabelNoise | None = None,
         **arguments: Any,
     ) -> None:
         self.pairs = pairs
         self.layout = layout
         self.checkpoints = checkpoints
+        self.label_noise = label_noise if label_noise and label_noise.method != "none" else None
+        self.collator = PairCollator(
+            pairs,
+            arguments["processing_class"].pad_token_id,
+            vision,
+            tree=layout == "moment_tree",
+            ld_alpha=arguments["args"].ld_alpha,
+            noise=self.label_noise.model_dump(exclude={"method"}) if self.label_noise else None,
+        )
         self._images = 0
-        collator = PairCollator(pairs, arguments["processing_class"].pad_token_id, vision)
-        super().__init__(train_dataset=rows_of(pairs), data_collator=collator, **arguments)
+        super().__init__(train_dataset=rows_of(pairs), data_collator=self.collator, **arguments)
 
     def _get_train_sampler(self, *arguments: Any) -> Any:
         if self.layout == "stock":
@@ -53,19 +64,27 @@ class PairTrainer(DPOTrainer):
 
     def _compute_loss(self, model: Any, inputs: Any, return_outputs: bool) -> Any:
         if "image_grid_thw" in inputs and model.training:
-            self._images += len(inputs["image_grid_thw"]) // 2
-        if self.layout == "stock":
-            return super()._compute_loss(model, inputs, return_outputs)
-        tree = TreeForward(model, self._tokenizer.pad_token_id)
-        loss = super()._compute_loss(tree, inputs, return_outputs)
+            self._images += len(inputs["image_grid_thw"]) // (1 if self.layout == "moment_tree" else 2)
+        inputs = dict(inputs)
+        noise = inputs.pop("noise", None)
+        tree = TreeForward(model, self.model) if self.layout == "moment_tree" else None
+        captured = Captured(tree or model)
+        loss = super()._compute_loss(captured if noise is not None or tree else model, inputs, return_outputs)
         # TRL counts the tokens of its own layout; num_tokens is what was run.
-        if model.training:
+        if tree and model.training:
             self._total_train_tokens += tree.tokens - int(inputs["attention_mask"].sum())
             self._metrics["train"]["num_tokens"] = [self._total_train_tokens]
+        if noise is not None and self.label_noise:
+            loss = loss + noise_term(self.label_noise.method, noise.to(loss.device), self._margins(captured.log_probs, inputs))
         return loss
 
+    def _margins(self, log_probs: torch.Tensor, inputs: Any) -> torch.Tensor:
+        """Reward margins (pairs,) from the log-probs (2 x pairs, tokens) that the loss has just used."""
+        chosen, rejected = log_probs.sum(dim=1).chunk(2)
+        return self.beta * ((chosen - inputs["ref_chosen_logps"]) - (rejected - inputs["ref_rejected_logps"]))
+
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        if self.data_collator.vision:
+        if self.collator.vision:
             count = torch.tensor(self._images, device=self.accelerator.device)
             logs["images"] = int(self.accelerator.reduce(count, "sum"))
             self._images = 0
@@ -110,6 +129,19 @@ class PairTrainer(DPOTrainer):
             main=self.args.should_save,
             wait=self.accelerator.wait_for_everyone,
         )
+
+
+class Captured:
+    """A model whose last per-token log-probs (2 x pairs, tokens) stay at hand."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.log_probs = torch.empty(0)
+
+    def __call__(self, **inputs: Any) -> Any:
+        outputs = self.model(**inputs)
+        self.log_probs = outputs.log_probs
+        return outputs
 
 
 def trl_arguments(config: TrainConfig, folder: Path, *, steps: int | None, layers: list[str], use_cpu: bool) -> DPOConfig:

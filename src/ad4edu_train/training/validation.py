@@ -46,14 +46,18 @@ class ValidationSummary:
 
 def reference_scores(
     model: Any,
-    pairs: list[RenderedPair],
+    sides: list[Rendered],
     tick: Callable[[int], object] = lambda done: None,
     *,
     vision: "Vision | None" = None,
 ) -> dict[Rendered, LogProb]:
     """Log-probs under the reference: the model with its adapter switched off, or with the one it started from."""
     with _evaluating(model), as_reference(model):
-        return _scores(model, pairs, tick, vision)
+        return _scores(model, sides, tick, vision)
+
+
+def sides_of(pairs: list[RenderedPair]) -> list[Rendered]:
+    return [side for item in pairs for side in (item.first, item.second)]
 
 
 def validate(
@@ -68,7 +72,7 @@ def validate(
 ) -> list[ValidationRow]:
     """One row a pair, whatever the batch size and the number of processes."""
     with _evaluating(model):
-        policy = _scores(model, pairs, tick, vision)
+        policy = _scores(model, sides_of(pairs), tick, vision)
     rows = []
     for item in pairs:
         chosen, rejected = policy[item.first], policy[item.second]
@@ -118,9 +122,8 @@ def _summary(rows: list[ValidationRow]) -> ValidationSummary:
 
 
 def _scores(
-    model: Any, pairs: list[RenderedPair], tick: Callable[[int], object], vision: "Vision | None"
+    model: Any, sides: list[Rendered], tick: Callable[[int], object], vision: "Vision | None"
 ) -> dict[Rendered, LogProb]:
-    sides = [side for item in pairs for side in (item.first, item.second)]
     return score_all(model, sides, tick, vision=vision, rank=processes.rank(), ranks=processes.ranks())
 
 
