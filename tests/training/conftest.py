@@ -45,6 +45,7 @@ def trainer(tiny_run, tiny_model, tokenizer, tmp_path):
             pairs=pairs,
             checkpoints=Checkpoints(tmp_path / "checkpoints", 2),
             layout=config.trainer.layout,
+            label_noise=config.dpo.label_noise,
             vision=vision,
             processing_class=vision_tokenizer or tokenizer,
             peft_config=lora_config(base, config.lora),
