@@ -68,8 +68,9 @@ def places() -> dict[str, tuple[Any, str, Callable[..., bool], str]]:
     from ad4edu_train.training.callbacks import Record
     from ad4edu_train.training.checkpoints import Checkpoints
     from ad4edu_train.training.run_folder import RunFolder
-    from ad4edu_train.training.session import Session, _Validation
+    from ad4edu_train.training.session import Session
     from ad4edu_train.training.trainer import PairTrainer
+    from ad4edu_train.training.watch import Watch
 
     def begins(step: int) -> Callable[..., bool]:
         return lambda self, args, state, *_, **__: state.global_step == step - 1
@@ -96,7 +97,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., bool], str]]:
             lambda self, row: row["step"] == 3 and "loss" in row,
             "half",
         ),
-        "in a validation": (_Validation, "_rows", lambda self, pairs, step: step == 4, "after"),
+        "in a validation": (Watch, "_rows", lambda self, pairs, step: step == 4, "after"),
         "between validation.jsonl and its metrics row": (
             RunFolder,
             "append_metrics",

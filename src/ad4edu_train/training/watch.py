@@ -58,7 +58,8 @@ class Watch:
             if settings.layout == "moment_tree" and settings.layout_check:
                 first = list(self.trainer._get_train_sampler())
                 result = check_layout(self.trainer.model, self.trainer.collator, first)
-                self.folder.update(layout_check=vars(result))
+                if not self.resumed:
+                    self.folder.update(layout_check=vars(result))
             beforehand = training if settings.precompute_reference else []
             proof = [] if self.pairs else training[:PROOF_PAIRS]
             self.reference = self._reference([*beforehand, *self.pairs, *proof])
