@@ -172,9 +172,10 @@ def _whole(model: Any, side: Any, vision: Any) -> float:
 
 
 def training(check: Check) -> None:
-    """Checkpointing on and off, 4-bit weights, 8-bit optimiser."""
-    check.train("bfloat16, checkpointing on", "on")
-    check.train("bfloat16, checkpointing off", "off", "trainer.gradient_checkpointing=false")
+    """Both layouts, checkpointing on and off, 4-bit weights, 8-bit optimiser. The tree's own check runs before its first step."""
+    check.train("bfloat16, stock rows", "stock", "trainer.layout=stock", "trainer.precompute_reference=false")
+    check.train("bfloat16, moment tree", "tree")
+    check.train("bfloat16, tree, checkpointing off", "off", "trainer.gradient_checkpointing=false")
     nf4 = ("model.quantization=nf4", "trainer.optimizer=adamw_8bit")
     check.train("QLoRA, 8-bit AdamW", "qlora", *nf4)
 
