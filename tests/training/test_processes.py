@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 import torch
@@ -105,6 +106,38 @@ def test_a_preset_that_silently_becomes_another_is_refused(two_ranks):
 def test_a_kind_without_torchrun_is_refused(tiny_run):
     with pytest.raises(ConfigError, match=r"distributed\.kind='ddp'.*torchrun"):
         train(tiny_run("distributed=ddp"))
+
+
+def test_fsdp2_settings_are_those_that_transformers_hands_to_accelerate(tiny_run, tmp_path):
+    from ad4edu_train.training.trainer import trl_arguments
+
+    config = tiny_run("distributed=fsdp2", "distributed.offload=true", "trainer.gradient_checkpointing=true")
+    arguments = trl_arguments(config, tmp_path, steps=1, layers=["LlamaDecoderLayer"], use_cpu=True)
+    plugin = arguments.fsdp_plugin_args
+    assert plugin["fsdp_version"] == 2
+    assert plugin["transformer_cls_names_to_wrap"] == "LlamaDecoderLayer"
+    assert plugin["cpu_offload"] is True
+    assert plugin["activation_checkpointing"] is True
+    assert not arguments.gradient_checkpointing  # one of the two, never both
+    wrapped = tiny_run("distributed=fsdp2", "distributed.wrap=[Mine]")
+    arguments = trl_arguments(wrapped, tmp_path, steps=1, layers=["LlamaDecoderLayer"], use_cpu=True)
+    assert arguments.fsdp_plugin_args["transformer_cls_names_to_wrap"] == "Mine"
+
+
+def test_deepspeed_settings_follow_the_preset(tiny_run):
+    from ad4edu_train.training.processes import training_arguments
+
+    three = training_arguments(tiny_run("distributed=zero3", "distributed.offload=true"), [], use_cpu=True)["deepspeed"]
+    assert three["zero_optimization"]["stage"] == 3
+    assert three["zero_optimization"]["offload_param"] == {"device": "cpu"}
+    two = training_arguments(tiny_run("distributed=zero3", "distributed.zero_stage=2"), [], use_cpu=True)["deepspeed"]
+    assert two["zero_optimization"] == {"stage": 2, "offload_optimizer": {"device": "none"}}
+
+
+@pytest.mark.skipif(find_spec("deepspeed") is not None, reason="deepspeed is installed")
+def test_deepspeed_that_is_not_installed_is_named(tiny_run):
+    with pytest.raises(ConfigError, match="pip install deepspeed"):
+        train(tiny_run("distributed=zero3"))
 
 
 SHARDED = """

@@ -1,6 +1,7 @@
 """The processes of one run, as torchrun starts them: which one is this, and is the parallelism that was asked for there?"""
 
 import os
+from importlib.util import find_spec
 from typing import Any
 
 from ad4edu_train.config import Distributed, TrainConfig
@@ -32,6 +33,8 @@ def refuse_unfit_launch(distributed: Distributed) -> None:
         raise ConfigError(
             "distributed.kind", "none", f"ddp, fsdp2 or deepspeed: torchrun started {ranks()} processes (distributed=ddp)"
         )
+    if distributed.kind == "deepspeed" and find_spec("deepspeed") is None:
+        raise ConfigError("distributed.kind", "deepspeed", "the package deepspeed (pip install deepspeed), or another kind")
     if distributed.kind != "none" and "WORLD_SIZE" not in os.environ:
         raise ConfigError(
             "distributed.kind",
