@@ -32,6 +32,8 @@ test-fast: $(VENV)/.core  ## the tests that load no language model (under two mi
 bench: $(VENV)/.core  ## measure speed and memory; writes benchmarks/out/
 	$(RUN)/python benchmarks/describe_scale.py
 	$(RUN)/python benchmarks/interval_coverage.py
+	$(RUN)/python benchmarks/scorer_speed.py
+	$(RUN)/python benchmarks/dpo_step.py
 
 lint: $(VENV)/.core  ## ruff and mypy
 	$(VENV)/bin/ruff check .

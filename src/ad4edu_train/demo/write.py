@@ -23,7 +23,8 @@ README = """# Synthetic demo corpus
 THESE DATA ARE SYNTHETIC. No lecture was recorded, no description was written by a person or a model, and no blind or
 low-vision rater took part: slides, speech, descriptions, the judge, the four raters and the two machine annotators are
 drawn from a seeded generator (`ad4edu_train.demo`). The folder has the layout of AD4Edu Preferences so that the tools can
-be tried and tested; figures measured on it say nothing about real lectures. Numbers on the slides are random.
+be tried and tested; figures measured on it say nothing about real lectures. Numbers on the slides are random. Ratings are
+what the project's own scorer gives the finished texts (`eval/adedueval.py`, mechanical tier).
 
 - test_human moments: {moments}; seed: {seed}; random labels: {null_labels}
 - made again, byte for byte, by: `python -m ad4edu_train.demo write DIR {options}`
@@ -87,6 +88,10 @@ def write_corpus(folder: Path, settings: Settings) -> Corpus:
         corpus = build_corpus(settings)
     except ValueError as error:
         raise UserError(f"--moments {settings.moments}: {error}") from None
+    # Imported late: what is generated owes nothing to the scorer, which rates the finished texts.
+    from ad4edu_train.demo.ratings import provenance, rate
+
+    rate(corpus)
     (folder / "data").mkdir(parents=True, exist_ok=True)
     marker = {
         "synthetic": True,
@@ -99,8 +104,11 @@ def write_corpus(folder: Path, settings: Settings) -> Corpus:
     # The marker comes first: an interrupted run leaves a folder that is known to be ours.
     _write_json(folder / MARKER, marker)
     _clear(folder)
-    pq.write_table(pa.Table.from_pylist(corpus.train, schema(("chosen", "rejected"))), folder / TRAIN_FILE)
-    pq.write_table(pa.Table.from_pylist(corpus.test, schema(("option_a", "option_b"))), folder / TEST_FILE)
+    for rows, sides, file in (
+        (corpus.train, ("chosen", "rejected"), TRAIN_FILE),
+        (corpus.test, ("option_a", "option_b"), TEST_FILE),
+    ):
+        pq.write_table(pa.Table.from_pylist(rows, schema(sides).with_metadata(provenance())), folder / file)
     _write_jsonl(folder / "dpo_train.jsonl", corpus.candidates)
     _write_jsonl(folder / "dpo_prompts.jsonl", chat_prompts(corpus))
     _write_jsonl(folder / "human_val_400.jsonl", corpus.test)

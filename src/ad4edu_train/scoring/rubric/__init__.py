@@ -1,0 +1,1 @@
+"""The rubric tier: a language model grades the six categories through any OpenAI-compatible endpoint. It costs money."""
