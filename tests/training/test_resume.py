@@ -1,5 +1,6 @@
 """Runs that are cut short go on as if nothing had been: killed, out of disk, extended, or by another version (fault lerobot-3459)."""
 
+import gc
 import hashlib
 import json
 import re
@@ -75,6 +76,15 @@ KILLS = {
         "after the adapter was saved": 6,
     },
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def collect_less():
+    """transformers collects garbage at the end of every run; of all that was loaded before, that is a third of a tiny run's time."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="module")
@@ -285,8 +295,13 @@ def limits(run):
     """Limits on a file's bytes that the named file breaks, and smaller ones of the same folder keep."""
     sizes = {path.name: path.stat().st_size for path in (run.checkpoints / "checkpoint-6").iterdir()}
     optimiser = sizes.pop("optimizer.pt")
-    assert max(sizes.values()) < optimiser - 1000
-    return {"optimiser": optimiser - 1000, "adapter": sizes["adapter_model.safetensors"] - 1000, "metrics": 700}
+    assert sizes["adapter_model.safetensors"] < sizes["tokenizer.json"] - 1000 < optimiser - 2000
+    return {
+        "optimiser": optimiser - 1000,
+        "tokenizer": sizes["tokenizer.json"] - 1000,
+        "adapter": sizes["adapter_model.safetensors"] - 1000,
+        "metrics": 700,
+    }
 
 
 @pytest.mark.parametrize(
@@ -294,10 +309,12 @@ def limits(run):
     [
         ("at step 2", "adapter", [], r"checkpoint-2 could not be written to .*: file too large.* no complete checkpoint yet"),
         ("at step 3", "adapter", [2], r"checkpoint-4 could not be written to .*: file too large.* checkpoint-2 is the last"),
+        ("at step 3", "tokenizer", [2], r"checkpoint-4 could not be written to .*: file too large.* checkpoint-2 is the last"),
         ("at step 3", "optimiser", [2], r"checkpoint-4 could not be written to .*: no space.* checkpoint-2 is the last"),
         ("at step 3", "metrics", [2], r"tiny-\w+ cannot be written: file too large\. Complete checkpoints were kept"),
         ("before the adapter is saved", "adapter", [4, 6], r"tiny-\w+ cannot be written: file too large"),
     ],
+    ids=["first save", "adapter", "tokenizer", "optimiser", "metrics", "at the end"],
 )
 def test_a_full_disk_keeps_the_last_checkpoint_and_the_same_command_goes_on(
     full_from, refused, kept, says, six_steps, unbroken, own, tmp_path

@@ -34,7 +34,7 @@ class Checkpoints:
             wait()
             if main:
                 self._complete(step)
-        except disk.ERRORS as error:
+        except Exception as error:
             reason = disk.refusal(error) or getattr(error, "strerror", None)
             if reason is None:
                 raise

@@ -118,7 +118,7 @@ class RunFolder:
                 leftover.unlink()
             try:
                 yield
-            except disk.ERRORS as error:
+            except Exception as error:
                 reason = disk.refusal(error)
                 if reason is None:
                     raise

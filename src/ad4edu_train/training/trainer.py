@@ -105,7 +105,7 @@ class PairTrainer(DPOTrainer):
         # A checkpoint's state brings the intervals of its own settings along; those of now hold. What is counted goes on.
         self.state.compute_steps(self.args, self.state.max_steps)
         counted = self._carried().get(COUNTED, {"tokens": 0, "images": 0})
-        self._total_train_tokens, self.images = counted["tokens"], counted["images"]
+        self._total_train_tokens, self._images = counted["tokens"], counted["images"]
         return begun
 
     def _carried(self) -> dict[str, Any]:
@@ -122,7 +122,9 @@ class PairTrainer(DPOTrainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         # Past TRL's own method, which writes a model card beside the checkpoints.
         save = super(DPOTrainer, self)._save_checkpoint
-        self._carried()[COUNTED] = {"tokens": self._total_train_tokens, "images": self.images}
+        # Unused, but transformers would warn at every restart that its default is not the argument.
+        self.state.eval_steps = self.args.eval_steps  # type: ignore[assignment]
+        self._carried()[COUNTED] = {"tokens": self._total_train_tokens, "images": self._images}
         self.checkpoints.save(
             self.state.global_step,
             lambda: save(model, trial),
