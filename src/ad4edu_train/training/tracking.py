@@ -14,8 +14,8 @@ from ad4edu_train.data.vocabulary import AXES, LABEL_SOURCES
 from ad4edu_train.training.trackers import Tracker
 
 FIGURES = {
-    "loss", "grad_norm", "learning_rate", "epoch", "entropy", "mean_token_accuracy", "num_tokens", "aux_loss", "train_loss",
-    "train_runtime", "images", "rewards/chosen", "rewards/rejected", "rewards/accuracies", "rewards/margins", "logps/chosen",
+    "loss", "grad_norm", "learning_rate", "epoch", "entropy", "mean_token_accuracy", "num_tokens", "aux_loss",
+    "images", "rewards/chosen", "rewards/rejected", "rewards/accuracies", "rewards/margins", "logps/chosen",
     "logps/rejected", "logits/chosen", "logits/rejected",
 }  # fmt: skip
 VALIDATION_GROUPS = {
