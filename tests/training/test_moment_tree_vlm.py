@@ -5,7 +5,7 @@ import torch
 
 from ad4edu_train.policy import moment_tree
 from ad4edu_train.policy.load import load_base
-from ad4edu_train.policy.log_probs import _behind_cache, score_all
+from ad4edu_train.policy.log_probs import behind_cache, score_all
 from ad4edu_train.training.run import train
 
 pytestmark = pytest.mark.slow
@@ -46,7 +46,7 @@ def test_log_probs_are_those_behind_a_cache(seen, seen_pairs):
     scores = score_all(model, sides, vision=chat.vision)
     with torch.no_grad():
         for side in sides:
-            [values] = _behind_cache(model, side.prompt, [side.completion_ids], chat.vision)
+            [values] = behind_cache(model, side.prompt, [side.completion_ids], chat.vision)
             assert torch.allclose(torch.tensor(scores[side].values), values, atol=5e-5)
 
 

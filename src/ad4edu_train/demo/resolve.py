@@ -48,12 +48,14 @@ def demo_corpus(moments: int, seed: int) -> Path:
 
 
 def generator_version() -> str:
-    """Eight hex digits of the generator's own files, so that a cached corpus of an older generator is never taken."""
+    """Eight hex digits of the generator's files and the scorer's, whose ratings it ships: no cached corpus of older ones is taken."""
     import hashlib
 
     digest = hashlib.sha256()
     here = Path(__file__).parent
-    for path in sorted(path for pattern in ("**/*.py", "**/*.yaml") for path in here.glob(pattern)):
+    folders = (here, here.parent / "scoring")
+    files = (path for folder in folders for pattern in ("**/*.py", "**/*.yaml") for path in folder.glob(pattern))
+    for path in sorted(files):
         if path.name not in ("resolve.py", "model.py", "random_vlm.py", "audit.py", "__main__.py"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]

@@ -42,7 +42,7 @@ def completion_log_probs(
 
     from ad4edu_train.policy import tree_attention
 
-    score = _as_tree if tree_attention.enabled(model) else _behind_cache
+    score = _as_tree if tree_attention.enabled(model) else behind_cache
     # no_grad, not inference_mode: sharded weights are gathered within the forward and are used again in training.
     with torch.no_grad():
         found = score(model, prompt, completions, vision)
@@ -86,7 +86,7 @@ def _as_tree(model: Any, prompt: Prompt, completions: list[tuple[int, ...]], vis
     return score_trees(model, [Tree(prompt.ids, tuple(completions))], _images(model, prompt, vision))[0]
 
 
-def _behind_cache(
+def behind_cache(
     model: Any, prompt: Prompt, completions: list[tuple[int, ...]], vision: "Vision | None"
 ) -> "list[torch.Tensor]":
     """Keys and values of the prompt repeated for the completions, which run as one right-padded batch."""
