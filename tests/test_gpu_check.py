@@ -26,7 +26,15 @@ def check(*arguments: str) -> subprocess.CompletedProcess:
 def test_every_stage_passes_with_a_tiny_model():
     done = check("--small")
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-2000:]
-    for stage in ("float32", "bfloat16", "stock rows", "moment tree", "checkpointing off", "QLoRA", "continued from its checkpoint"):
+    for stage in (
+        "float32",
+        "bfloat16",
+        "stock rows",
+        "moment tree",
+        "checkpointing off",
+        "QLoRA",
+        "continued from its checkpoint",
+    ):
         assert stage in done.stdout
     assert "FAILED" not in done.stdout
     if not torch.cuda.is_available():
