@@ -5,7 +5,8 @@ from peft import get_peft_model
 
 from ad4edu_train.config import Lora
 from ad4edu_train.errors import ConfigError
-from ad4edu_train.training.lora import check_parts, decoder_path, lora_config, trainable_by_part
+from ad4edu_train.policy.load import decoder_path
+from ad4edu_train.training.lora import check_parts, lora_config, trainable_by_part
 
 
 @pytest.fixture

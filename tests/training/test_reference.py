@@ -131,6 +131,12 @@ def test_reference_base_without_a_start_is_refused(tiny_run):
         tiny_run("dpo.reference=base")
 
 
+@pytest.mark.parametrize("preset", ["fsdp2", "zero3"])
+def test_a_kept_reference_under_sharding_is_refused_since_it_could_not_be_resumed(tiny_run, preset):
+    with pytest.raises(UserError, match=r"lora\.start with dpo\.reference=start does not go with distributed\.kind"):
+        tiny_run(f"distributed={preset}", "lora.start=some/adapter")
+
+
 def test_agreement_takes_the_reference_that_the_run_had(tiny_run, adapter, compose, tiny_model, demo_folder, tmp_path):
     from ad4edu_train.agreement.evaluate import evaluate
     from ad4edu_train.config import EvaluateConfig

@@ -240,6 +240,12 @@ class TrainConfig(Group):
 
     @model_validator(mode="after")
     def _sharding_works(self) -> Self:
+        sharded = self.distributed.kind in ("fsdp2", "deepspeed")
+        if sharded and self.lora.start is not None and self.dpo.reference == "start":
+            raise ValueError(
+                f"lora.start with dpo.reference=start does not go with distributed.kind={self.distributed.kind}: a run that is stopped "
+                "would go on from the frozen copy in place of what was trained. Merge the adapter (model.adapter), or use distributed=ddp"
+            )
         if (
             self.distributed.kind == "fsdp2"
             and self.model.quantization == "nf4"

@@ -95,6 +95,12 @@ def lay_adapter(base: "PreTrainedModel", adapter: Path, *, trainable: bool = Fal
     return policy.eval()
 
 
+def decoder_path(model: Any) -> str:
+    """Dotted path of the text decoder within a causal or vision-language model."""
+    decoder = model.get_decoder()
+    return next(name for name, module in model.named_modules() if module is decoder)
+
+
 def _auto_class(config: Any) -> Any:
     """Vision-language models have a class map of their own; taken as plain language models they lose their vision tower."""
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.config import Model
 from ad4edu_train.errors import UserError
+from ad4edu_train.policy.load import decoder_path
 
 if TYPE_CHECKING:
     from transformers import BitsAndBytesConfig
@@ -19,7 +20,7 @@ def nf4_config(model: Model, skeleton: Any) -> "BitsAndBytesConfig":
     from torch import nn
     from transformers import BitsAndBytesConfig
 
-    decoder = _decoder_prefix(skeleton)
+    decoder = f"{decoder_path(skeleton)}."
     outside = [
         name for name, module in skeleton.named_modules() if isinstance(module, nn.Linear) and not name.startswith(decoder)
     ]
@@ -38,7 +39,7 @@ def check_quantised(base: Any) -> None:
     from bitsandbytes.nn import Linear4bit
     from torch import nn
 
-    decoder = _decoder_prefix(base)
+    decoder = f"{decoder_path(base)}."
     linear = {name: isinstance(module, Linear4bit) for name, module in base.named_modules() if isinstance(module, nn.Linear)}
     wrong = [name for name, quantised in linear.items() if quantised != name.startswith(decoder)]
     if wrong or not any(linear.values()):
@@ -58,8 +59,3 @@ def keep_one_kernel(base: Any) -> None:
     for module in base.modules():
         if isinstance(module, Linear4bit):
             module.support_avx512bf16_for_cpu = False
-
-
-def _decoder_prefix(model: Any) -> str:
-    decoder = model.get_decoder()
-    return next(name for name, module in model.named_modules() if module is decoder) + "."

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ad4edu_train.config import Lora
 from ad4edu_train.errors import ConfigError
-from ad4edu_train.policy.load import lay_adapter
+from ad4edu_train.policy.load import decoder_path, lay_adapter
 
 if TYPE_CHECKING:
     from peft import LoraConfig
@@ -72,12 +72,6 @@ def parts_of(base: Any, config: "LoraConfig") -> dict[str, int]:
     with init_empty_weights():
         skeleton = type(base)(base.config)
         return trainable_by_part(get_peft_model(skeleton, config))
-
-
-def decoder_path(model: "nn.Module") -> str:
-    """Dotted path of the text decoder within a causal or vision-language model."""
-    decoder = model.get_decoder()  # type: ignore[operator]
-    return next(name for name, module in model.named_modules() if module is decoder)
 
 
 def trainable_by_part(model: "nn.Module") -> dict[str, int]:

@@ -39,8 +39,14 @@ _REACH = alternatives(
     "circles? marks? underlines? highlights? touches? shows? indicates? connects? joins? crosses "
     "outlines? boxes taps? traces? reaches? surrounds? labels? selects? names? called becomes and"
 )
+# Openings that name nothing a demonstrative could take up: when, where on the display, or that someone sees it.
+_OPENING = (
+    r"(?:(?:(?:and|but|so|then|next|now|finally|again|here|there|also|first|after that)"
+    r"|(?:on|to) the (?:far )?(?:left|right)|(?:at|on|in) the (?:very )?(?:top|bottom|middle|cent(?:er|re))"
+    r"|as (?:you|we) (?:can )?see(?: here)?),?\s+){0,3}"
+)
 DEMONSTRATIVES = (
-    Phrase(rf"{BEGIN}(?P<at>{_BARE})\s+{_VERB}\b(?!-)", "this that these those"),
+    Phrase(rf"{BEGIN}{_OPENING}(?P<at>{_BARE})\s+{_VERB}\b(?!-)", "this that these those"),
     Phrase(rf"{BEGIN}(?P<at>(?:this|that|these|those))(?=\s*[,:.]|\s+(?:and|here|over|right)\b)", "this that these those"),
     Phrase(
         r"\b(?P<at>(?:this|that|these|those) (?:ones?|guys?|fellow|little guy|thing "
