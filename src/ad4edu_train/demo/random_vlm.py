@@ -3,12 +3,11 @@
 Nothing is pretrained: what they say has no meaning, and no figure of theirs speaks of quality.
 """
 
-import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ad4edu_train.demo.model import cache_root
+from ad4edu_train.demo.cache import cache_root, made_once
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
@@ -46,18 +45,8 @@ TINY_VISION = {
 
 def tiny_vlm(family: str, folder: Path | None = None) -> Path:
     """Folder of a random model of `family` ("qwen2_5_vl" or "qwen3_vl") with tokenizer and image processor, written once."""
-    folder = folder or cache_root() / f"tiny-random-{family}"
-    if not (folder / "config.json").is_file():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent) as work:
-            written = Path(work) / folder.name
-            write_vlm(family, written, text=TINY_TEXT[family], vision=TINY_VISION[family], spread=4.0)
-            try:
-                written.rename(folder)
-            except OSError:  # another process was first; its copy is the same
-                if not (folder / "config.json").is_file():
-                    raise
-    return folder
+    sizes: dict[str, Any] = {"text": TINY_TEXT[family], "vision": TINY_VISION[family], "spread": 4.0}
+    return made_once(folder or cache_root() / f"tiny-random-{family}", lambda written: write_vlm(family, written, **sizes))
 
 
 def write_vlm(

@@ -1,12 +1,11 @@
 """What `demo` stands for in a config: the bundled model's folder, tiny random ones, a synthetic corpus; made in the user's cache."""
 
-import shutil
-import tempfile
 from pathlib import Path
 from typing import TypeVar
 
 from ad4edu_train.config import Data, EvaluateConfig, Model, TrainConfig
-from ad4edu_train.demo.model import cache_root, unpack_model
+from ad4edu_train.demo.cache import cache_root, made_once
+from ad4edu_train.demo.model import unpack_model
 from ad4edu_train.demo.random_vlm import tiny_vlm
 
 DEMO = "demo"
@@ -30,21 +29,14 @@ def resolve(config: Config) -> Config:
 def demo_corpus(moments: int, seed: int) -> Path:
     """Folder of the synthetic corpus of that size and seed, written on the first call."""
     folder = cache_root() / f"corpus-{generator_version()}-{moments}-{seed}"
-    if not folder.is_dir():
+
+    def write(written: Path) -> None:
         from ad4edu_train.demo.corpus import Settings
         from ad4edu_train.demo.write import write_corpus
 
-        print(f"Writing the synthetic corpus ({moments} test moments, seed {seed}) to {folder} (once) ...", flush=True)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(dir=folder.parent))
-        write_corpus(work / folder.name, Settings(moments=moments, seed=seed))
-        try:
-            (work / folder.name).rename(folder)
-        except OSError:  # another process was first; the same seed gave it the same bytes
-            if not folder.is_dir():
-                raise
-        shutil.rmtree(work)
-    return folder
+        write_corpus(written, Settings(moments=moments, seed=seed))
+
+    return made_once(folder, write, f"Writing the synthetic corpus ({moments} test moments, seed {seed})")
 
 
 def generator_version() -> str:
@@ -56,6 +48,6 @@ def generator_version() -> str:
     folders = (here, here.parent / "scoring")
     files = (path for folder in folders for pattern in ("**/*.py", "**/*.yaml") for path in folder.glob(pattern))
     for path in sorted(files):
-        if path.name not in ("resolve.py", "model.py", "random_vlm.py", "audit.py", "__main__.py"):
+        if path.name not in ("resolve.py", "cache.py", "model.py", "random_vlm.py", "audit.py", "__main__.py"):
             digest.update(path.read_bytes())
     return digest.hexdigest()[:8]
